@@ -110,6 +110,24 @@ TEST(LevelEpilogues, OfASageLayerTakeInTheAddition) {
   EXPECT_EQ(program.operators[2].activation, Activation::relu);
 }
 
+/// Messages have steps by columns, and D^-1/2 goes in before: no product that adds floats makes such levels.
+TEST(LevelEpilogues, OfAnAdditionMakeNoMessages) {
+  for (const Aggregation aggregation : {Aggregation::mean, Aggregation::symmetric}) {
+    ProgramBuilder build(100);
+    const ValueId x = build.features();
+    const ValueId sum = build.aggregate(build.product(x, WeightOf::neighbor, 64), Aggregation::mean);
+    const ValueId both = build.add(sum, build.product(x, WeightOf::root, 64));
+    EXPECT_EQ(with_epilogues(quantized(build.finish(build.aggregate(both, aggregation)), {w8a4m2})),
+              "%0 = features : 100 x levels4*row+offset\n"
+              "%1 = bitMM2Bit layer 0 (%0) : 64 x levels2*column+offset\n"
+              "%2 = bitMM2Int, sparse layer 0 (%1) : 64 x float32\n"
+              "%3 = bitMM2Int + ADD.FFF layer 0 (%0, %2) : 64 x float32\n"
+              "%4 = to_bit layer 0 (%3) : 64 x levels2*column+offset\n"
+              "%5 = bitMM2Int, sparse layer 0 (%4) : 64 x float32\n"
+              "result %5\n");
+  }
+}
+
 /// The rows of sums grow with the number of neighbours, and so do the steps of their levels.
 TEST(LevelEpilogues, OfSumsMakeLevelsByDegree) {
   Program program = quantized(test::two_layers(Aggregation::sum_with_self, false),

@@ -31,6 +31,9 @@ bool fold(Program& program, const Operator& op) {
   // A product has its factor in the scales of its rows: before the bias, which the factor is for, too.
   const bool scaled = op.kind == Kind::quantize && op.aggregation != Aggregation::none;
   if (scaled && (ahead->kind != Kind::product || ahead->bias != BiasOf::none)) return false;
+  // So it is with what a product adds, whose levels have no scales by columns either.
+  const bool by_columns = op.kind == Kind::quantize && program.value(op.output()).format.scale == ScaleExtent::column;
+  if (ahead->inputs.size() == 2 && (scaled || by_columns)) return false;
   if (scaled) ahead->aggregation = op.aggregation;
   if (activation != Activation::none) ahead->activation = activation;
   ahead->outputs = op.outputs;
