@@ -109,7 +109,9 @@ enum class GraphForm : std::uint8_t {
 
 struct Operator {
   OperatorKind kind = OperatorKind::product;
-  std::vector<ValueId> inputs;  ///< of vote_post_op: what votes, own signs, the output before; no_value: not there
+  /// Of vote_post_op: what votes, own signs, the output before; no_value: not there. Of a product of levels there may
+  /// be a second one: floats that it adds.
+  std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::size_t layer = 0;
   Aggregation aggregation = Aggregation::none;
