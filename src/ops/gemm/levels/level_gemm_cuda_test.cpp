@@ -140,41 +140,58 @@ TEST(LevelGemmCuda, SumsAndValuesAreThoseOfTheReference) {
   });
 }
 
+/// The operands of a product on the device.
+struct There {
+  LevelWeights w;
+  QuantizedMatrix x;
+  Buffer<float> bias;
+  LevelGemmOptions options;
+
+  There(const Case& product, const Device& device)
+      : w(product.weights(device)),
+        x(product.x.to(device)),
+        bias(Buffer<float>::copy_of(product.bias, device)),
+        options(product.options) {
+    options.bias = bias.span();
+  }
+};
+
+/// Levels out of `bits` bits are those of the reference, which has `args`.
+void expect_levels_out(const Case& product, const There& there, LevelGemmArgs args, int bits, ScaleExtent extent,
+                       std::uint64_t seed) {
+  SCOPED_TRACE(testing::Message() << bits << " bits out, extent " << static_cast<int>(extent));
+  const std::size_t n = product.x.nrows(), f = product.w.nrows();
+  QuantizedMatrix expected(n, f, bits), out(n, f, bits, there.x.device());
+  LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, seed);
+  const float range = std::ldexp(static_cast<float>(product.x.ncols()), product.x.bits() + product.w.bits());
+  for (float& step : scale.steps.span()) step *= (1 + 0.1F * range) / static_cast<float>(1U << bits);
+  expected.set_scale(std::move(scale));
+  args.out = {};
+  args.out.levels = expected.view();
+  take_out_scale(args.epilogue, expected, "level gemm");
+  level_gemm(Reference{}, args);
+  out.levels().fill(0xFF);  // what was there does not matter
+  out.set_scale(expected.scale().to(out.device()));
+  level_gemm_into(out, there.x, there.w, there.options);
+  const QuantizedMatrix here = out.to(Device{});
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < f; ++j) ASSERT_EQ(here.level(i, j), expected.level(i, j)) << i << ", " << j;
+  }
+  ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span())) << "behind the last output";
+}
+
 TEST(LevelGemmCuda, LevelsOutAreThoseOfTheReference) {
   BITGRAPH_REQUIRE_CUDA();
   const Device& device = *test::cuda_device();
   std::size_t turn = 0;
   for_each_case([&](const Case& product) {
-    const std::size_t n = product.x.nrows(), f = product.w.nrows();
-    const LevelWeights w = prepare_level_weights(product.w), there = product.weights(device);
-    const QuantizedMatrix x = product.x.to(device);
-    const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
-    LevelGemmOptions options = product.options;
-    options.bias = bias.span();
+    const LevelWeights w = prepare_level_weights(product.w);
+    const There there(product, device);
     for (const int bits : {1, 4, 8, 13}) {
       ++turn;
       constexpr ScaleExtent extents[] = {ScaleExtent::tensor, ScaleExtent::column, ScaleExtent::row};
-      const ScaleExtent extent = extents[(turn + turn / 12) % 3];
-      SCOPED_TRACE(testing::Message() << bits << " bits out, extent " << static_cast<int>(extent));
-      QuantizedMatrix expected(n, f, bits);
-      LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, turn);
-      const auto range = static_cast<float>(product.x.ncols()) * static_cast<float>(1U << product.x.bits()) *
-                         static_cast<float>(1U << product.w.bits());
-      for (float& step : scale.steps.span()) step *= (1 + 0.1F * range) / static_cast<float>(1U << bits);
-      expected.set_scale(std::move(scale));
-      LevelGemmArgs args = product.args(w);
-      args.out.levels = expected.view();
-      take_out_scale(args.epilogue, expected, "level gemm");
-      level_gemm(Reference{}, args);
-      QuantizedMatrix out(n, f, bits, device);
-      out.levels().fill(0xFF);  // what was there does not matter
-      out.set_scale(expected.scale().to(device));
-      level_gemm_into(out, x, there, options);
-      const QuantizedMatrix here = out.to(Device{});
-      for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < f; ++j) ASSERT_EQ(here.level(i, j), expected.level(i, j)) << i << ", " << j;
-      }
-      ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span())) << "behind the last output";
+      expect_levels_out(product, there, product.args(w), bits, extents[(turn + turn / 12) % 3], turn);
+      if (testing::Test::HasFatalFailure()) return;
     }
   });
 }
@@ -185,38 +202,21 @@ TEST(LevelGemmCuda, ProductsWithAnAddendAreThoseOfTheReference) {
   std::size_t turn = 0;
   for_each_case([&](const Case& product) {
     const std::size_t n = product.x.nrows(), f = product.w.nrows();
-    const LevelWeights w = prepare_level_weights(product.w), there = product.weights(device);
-    const QuantizedMatrix x = product.x.to(device);
-    const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+    const LevelWeights w = prepare_level_weights(product.w);
     const Floats addend(n, f, Buffer<float>::copy_of(test::random_floats(n * f, 8, -1, 1)));
     const Floats addend_there = addend.to(device);
-    LevelGemmOptions options = product.options;
-    options.bias = bias.span();
-    options.addend = &addend_there;
+    There there(product, device);
+    there.options.addend = &addend_there;
     LevelGemmArgs args = product.args(w);
     args.epilogue.addend = addend.view();
     Floats values(n, f), values_there(n, f, device);
     args.out.values = values.view();
     level_gemm(Reference{}, args);
-    level_gemm_into(values_there, x, there, options);
+    level_gemm_into(values_there, there.x, there.w, there.options);
     test::expect_identical(values_there.to(Device{}).values(), values.values());
     const int bits = std::array{1, 4, 8, 13}[turn % 4];
-    const auto extent = ++turn % 3 == 0 ? ScaleExtent::row : ScaleExtent::tensor;
-    SCOPED_TRACE(testing::Message() << bits << " bits out, extent " << static_cast<int>(extent));
-    QuantizedMatrix expected(n, f, bits), out(n, f, bits, device);
-    LevelScale scale = test::random_scale(extent, num_scales(extent, n, f), true, turn);
-    const float range = std::ldexp(static_cast<float>(product.x.ncols()), product.x.bits() + product.w.bits());
-    for (float& step : scale.steps.span()) step *= (1 + 0.1F * range) / static_cast<float>(1U << bits);
-    expected.set_scale(std::move(scale));
-    out.levels().fill(0xFF);
-    out.set_scale(expected.scale().to(device));
-    args.out = {};
-    args.out.levels = expected.view();
-    take_out_scale(args.epilogue, expected, "level gemm");
-    level_gemm(Reference{}, args);
-    level_gemm_into(out, x, there, options);
-    const QuantizedMatrix here = out.to(Device{});
-    ASSERT_TRUE(std::ranges::equal(here.levels().span(), expected.levels().span()));
+    ++turn;
+    expect_levels_out(product, there, args, bits, turn % 3 == 0 ? ScaleExtent::row : ScaleExtent::tensor, turn);
   });
 }
 
