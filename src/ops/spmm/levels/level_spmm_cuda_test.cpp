@@ -220,11 +220,12 @@ TEST(LevelSpmmCuda, NumbersThatAreNoneByPlanesAreThoseOfTheReference) {
   const CsrPattern a = test::rmat_pattern(7, 1000, 2);
   for (const bool relu : {false, true}) {
     for (const bool by_rows : {false, true}) {
-      Aggregation aggregation(a, 64, 2, ScaleExtent::column, true);
+      Aggregation aggregation(a, 128, 2, ScaleExtent::column, true);
       aggregation.options.activation = relu ? Activation::relu : Activation::none;
       test::spoil(aggregation.row_scale, aggregation.bias);
       const ScaleExtent extent = by_rows ? ScaleExtent::row : ScaleExtent::column;
-      expect_levels_by_planes(a, aggregation, 2, test::random_scale(extent, num_scales(extent, a.nrows(), 64), true, 9),
+      expect_levels_by_planes(a, aggregation, 2,
+                              test::random_scale(extent, num_scales(extent, a.nrows(), 128), true, 9),
                               *test::cuda_device());
     }
   }

@@ -214,10 +214,10 @@ TEST(LevelSpmm, NumbersThatAreNoneInPlanesAreThoseOfTheReference) {
   const CsrPattern a = test::rmat_pattern(7, 1000, 2);
   for (const bool relu : {false, true}) {
     for (const ScaleExtent extent : {ScaleExtent::column, ScaleExtent::row}) {
-      Aggregation aggregation(a, 64, 2, ScaleExtent::column, true);
+      Aggregation aggregation(a, 128, 2, ScaleExtent::column, true);
       aggregation.options.activation = relu ? Activation::relu : Activation::none;
       test::spoil(aggregation.row_scale, aggregation.bias);
-      const LevelScale scale = test::random_scale(extent, num_scales(extent, a.nrows(), 64), true, 9);
+      const LevelScale scale = test::random_scale(extent, num_scales(extent, a.nrows(), 128), true, 9);
       test::everywhere([&](const Device& device) {
         expect_levels_by_planes(a, aggregation, 2, scale.to(Device{}), device, LevelPacking::planes);
       });
