@@ -189,7 +189,7 @@ Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& g
   const Value& x = p.value(op.inputs[0]);
   const std::size_t loops = has_loops(op.aggregation) ? graph.nodes : 0;
   const auto entries = static_cast<double>(graph.entries + loops);
-  const std::size_t plane_bytes = words_for_bits(x.columns) * sizeof(std::uint64_t) * 2;  // of one bit, too
+  const std::size_t plane_bytes = level_row_bytes(x.columns, 2, LevelPacking::planes);  // of one bit, too
   const double row = static_cast<double>(gathered_bytes(adds_planes(p, op) ? plane_bytes : x.bytes(1)));
   std::vector<ValueId> others(op.inputs.begin() + 1, op.inputs.end());
   return {entries * (row + sizeof(NodeId)) + value_bytes(p, others, graph.nodes) +

@@ -41,7 +41,7 @@ KernelChoice choice_of(const CsrPattern& a, const QuantizedMatrix& x, bool by_pl
     return {host_kernel(x.device(), fmt::format("level_spmm, {} bits{}", x.bits(), x.in_planes() ? " in planes" : "")),
             gathered};
   }
-  const std::size_t row_bytes = by_planes ? words_for_bits(x.ncols()) * 2 * sizeof(std::uint64_t) : x.row_bytes();
+  const std::size_t row_bytes = by_planes ? level_row_bytes(x.ncols(), 2, LevelPacking::planes) : x.row_bytes();
   const bool wide = x.bits() > 8 || !sums_fit(x.bits(), 0, longest_row(a), 31);
   const Prediction run = predict_level_sums(static_cast<double>(a.nrows()), static_cast<double>(a.nvals()),
                                             static_cast<double>(row_bytes), static_cast<double>(row_bytes * x.nrows()));
