@@ -39,13 +39,14 @@ struct Value {
   NumberFormat format;
   LevelsOf levels_of = LevelsOf::features;      ///< where it is levels
   std::size_t scale_layer = 0;                  ///< the layer that has the scale
-  LevelPacking packing = LevelPacking::places;  ///< where it is levels; of summed_planes that of the sum's input
-  std::size_t most_rows = 0;    ///< scratch of an operator that takes so many rows at a time; 0: a row for each node
-  std::size_t parts = 1;        ///< scratch for one of so many parts of the nodes
-  std::size_t graphs = 0;       ///< not 0: a row for each of so many graphs
-  std::size_t scored_bits = 0;  ///< not 0: it is RowScores of rows of so many bits, of `columns` weights
-  bool scaled_scores = false;   ///< it is ScaledScores of them
-  bool summed_planes = false;   ///< planes of a sum over a pattern: memory that LevelSpmmOptions::planes asks for
+  LevelPacking packing = LevelPacking::places;  ///< where it is levels
+  std::size_t most_rows = 0;       ///< scratch of an operator that takes so many rows at a time; 0: a row for each node
+  std::size_t parts = 1;           ///< scratch for one of so many parts of the nodes
+  std::size_t graphs = 0;          ///< not 0: a row for each of so many graphs
+  std::size_t scored_bits = 0;     ///< not 0: it is RowScores of rows of so many bits, of `columns` weights
+  bool scaled_scores = false;      ///< it is ScaledScores of them
+  bool summed_planes = false;      ///< memory for planes that a sum over a pattern makes: LevelSpmmOptions::planes
+  std::size_t prepared_words = 0;  ///< not 0: so many words that a sum finds ahead of all runs (level_spmm_prepare())
 
   /// Rows that it has where the graph has `nodes`.
   [[nodiscard]] std::size_t rows(std::size_t nodes) const noexcept;
@@ -54,10 +55,10 @@ struct Value {
   /// Signs, with or without scales.
   [[nodiscard]] bool is_signs() const noexcept { return format.kind == NumberKind::sign; }
   [[nodiscard]] bool is_levels() const noexcept { return format.kind == NumberKind::levels; }
-  /// Levels as bit planes: packed by columns, what products of tiles read, or summed_planes.
+  /// Levels as bit planes, packed by columns: what products of tiles read; or memory of a sum.
   [[nodiscard]] bool is_planes() const noexcept { return format.kind == NumberKind::planes; }
-  /// What a sum of levels in planes needs, found ahead of all runs (level_spmm_prepare()).
-  [[nodiscard]] bool is_prepared() const noexcept { return summed_planes && packing == LevelPacking::planes; }
+  /// Memory of a sum of levels over a pattern.
+  [[nodiscard]] bool is_sum_memory() const noexcept { return summed_planes || prepared_words != 0; }
   /// Levels with one step for all rows, times degree_root() of each node.
   [[nodiscard]] bool by_degree() const noexcept {
     return is_levels() && levels_of == LevelsOf::input && format.scale == ScaleExtent::row;

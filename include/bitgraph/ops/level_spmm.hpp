@@ -35,11 +35,10 @@ struct LevelSpmmOptions {
   /// Of A, where many products go over one pattern: rows of one length are added side by side. Null: none. The host
   /// looks at it for an X in planes alone.
   const RowOrder* row_order = nullptr;
-  /// Of levels out, with a row order: level_spmm_plane_words() words of memory on the device, or more, whose contents
-  /// are lost. Levels of up to 2 bits, in and out, are then added as planes of bits, which is faster over large graphs,
-  /// where the columns are a multiple of 64 and there is no tanh: level_spmm_has_planes(). Empty: none. Others do not
-  /// look at it, and the host does for an X in planes (LevelPacking) alone, which needs no more than
-  /// level_spmm_plane_words(0, ncols).
+  /// Of levels out, on a CUDA device and with a row order: level_spmm_plane_words() words of memory there, or more,
+  /// whose contents are lost. Levels of up to 2 bits, in and out, are then added as planes of bits, which is faster
+  /// over large graphs, where the columns are a multiple of 64 and there is no tanh: level_spmm_has_planes(). An X in
+  /// planes (LevelPacking) needs level_spmm_prepared_words(), on the host, too. Empty: none. Others do not look at it.
   std::span<std::uint64_t> planes = {};
   /// Of an X in planes: `planes` have what level_spmm_prepare() with the same operands and options has left there.
   bool prepared = false;
@@ -67,8 +66,11 @@ void level_spmm_prepare(QuantizedMatrix& out, const CsrPattern& a, const Quantiz
 
 /// Whether sums of levels of x_bits to levels of out_bits are added as planes where LevelSpmmOptions::planes are there.
 [[nodiscard]] bool level_spmm_has_planes(int x_bits, int out_bits, std::size_t ncols, Activation activation) noexcept;
-/// Words of LevelSpmmOptions::planes for an X of that shape.
+/// Words of LevelSpmmOptions::planes for an X of that shape in places, on a CUDA device.
 [[nodiscard]] std::size_t level_spmm_plane_words(std::size_t nrows, std::size_t ncols) noexcept;
+
+/// Words of LevelSpmmOptions::planes for levels in planes of so many columns: what level_spmm_prepare() finds.
+[[nodiscard]] std::size_t level_spmm_prepared_words(std::size_t ncols, bool on_host) noexcept;
 
 /// The kernel that these would run.
 [[nodiscard]] KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x);

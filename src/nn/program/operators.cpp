@@ -105,7 +105,8 @@ std::string check_aggregate(const Program& p, const Operator& op) {
   if (op.aggregation == Aggregation::none) return "aggregates nothing";
   if (multiplies_planes(p, op) && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
     return "has no memory for the planes of its input";
-  if (adds_planes(p, op) && !p.value(op.outputs[1]).summed_planes) return "has a second output that is not its planes";
+  if (adds_planes(p, op) && !p.value(op.outputs[1]).is_sum_memory())
+    return "has a second output that is not memory of a sum";
   return check_same(p, op);
 }
 std::string check_add(const Program& p, const Operator& op) {

@@ -53,10 +53,8 @@ std::size_t Value::rows(std::size_t nodes) const noexcept {
 std::size_t Value::bytes(std::size_t nodes) const {
   if (scaled_scores) return rows(nodes) * ScaledScores::row_bytes(columns);
   if (scored_bits != 0) return rows(nodes) * RowScores::row_size(columns) * sizeof(std::uint16_t);
-  if (summed_planes) {
-    const std::size_t made = packing == LevelPacking::planes ? 0 : rows(nodes);
-    return level_spmm_plane_words(made, columns) * sizeof(std::uint64_t);
-  }
+  if (prepared_words != 0) return prepared_words * sizeof(std::uint64_t);
+  if (summed_planes) return level_spmm_plane_words(rows(nodes), columns) * sizeof(std::uint64_t);
   if (is_planes()) return BitPlanes::bytes_of(rows(nodes), columns, format.bits, PlanePacking::columns);
   if (is_levels()) return rows(nodes) * level_row_bytes(columns, format.bits, packing);
   return stored_bytes(format, rows(nodes), columns);

@@ -70,7 +70,9 @@ double seconds_of_levels(const SumsGraph& graph, std::size_t width, const SumFor
   const QuantizedMatrix x = to_packing(levels, form.packing).to(device);
   QuantizedMatrix out(graph.host.nrows(), width, bits, device, form.packing);
   out.set_scale(x.scale().to(device));
-  Buffer<std::uint64_t> planes(level_spmm_plane_words(form.in_planes() ? 0 : x.nrows(), width), device);
+  Buffer<std::uint64_t> planes(
+      form.in_planes() ? level_spmm_prepared_words(width, device.is_host()) : level_spmm_plane_words(x.nrows(), width),
+      device);
   LevelSpmmOptions how{.row_scale = graph.row_scale.span(), .row_order = &graph.order, .planes = planes.span()};
   if (form.in_planes()) {
     level_spmm_prepare(out, graph.there, x, how);

@@ -77,12 +77,13 @@ void run_by_parts(Runtime& at, const Operator& op, const Prepared& prepared, con
 }
 
 LevelSpmmOptions level_options(Runtime& at, const Operator& op, const Prepared& prepared) {
+  const bool has_memory = adds_planes(at.program(), op);
   return {.row_scale = prepared.operand.row_scale,
           .bias = at.weights().bias(op),
           .activation = op.activation,
           .row_order = prepared.order,
-          .planes = adds_planes(at.program(), op) ? at.summed_planes(op.outputs[1]).span() : std::span<std::uint64_t>(),
-          .prepared = adds_planes(at.program(), op) && at.program().value(op.outputs[1]).is_prepared(),
+          .planes = has_memory ? at.sum_memory(op.outputs[1]).span() : std::span<std::uint64_t>(),
+          .prepared = has_memory && at.program().value(op.outputs[1]).prepared_words != 0,
           .out_rows = prepared.out_rows};
 }
 

@@ -45,7 +45,7 @@ void Runtime::bind(std::size_t capacity) {
 void Runtime::prepare_runs() {
   for (std::size_t n = 0; n < prepared_.size(); ++n) {
     const Operator& its = op(n);
-    if (adds_planes(program(), its) && program().value(its.outputs[1]).is_prepared())
+    if (adds_planes(program(), its) && program().value(its.outputs[1]).prepared_words != 0)
       prepare_sum(*this, its, prepared_[n]);
   }
 }
@@ -96,7 +96,7 @@ Runtime::Memory Runtime::view_of(ValueId v) {
                            lent(reinterpret_cast<std::uint8_t*>(at), bytes, device_), scale_of(value), trusted,
                            value.packing);
   }
-  if (value.summed_planes)
+  if (value.is_sum_memory())
     return lent(reinterpret_cast<std::uint64_t*>(at), value.bytes(num_nodes()) / sizeof(std::uint64_t), device_);
   if (value.is_planes()) {
     const std::size_t words = value.bytes(num_nodes()) / sizeof(std::uint64_t);

@@ -46,7 +46,7 @@ class Runtime {
  public:
   using Bits = BitMatrix<PlusMinusOne>;
   using Floats = DenseMatrix<float>;
-  using SummedPlanes = Buffer<std::uint64_t>;  ///< Value::summed_planes
+  using SumMemory = Buffer<std::uint64_t>;  ///< Value::is_sum_memory()
 
   Runtime(GraphOperands& graph, const InputFeatures& features, const Weights& weights, const InferenceOptions& options,
           const Device& device)
@@ -95,7 +95,7 @@ class Runtime {
   /// The scale of levels, after find_scales().
   [[nodiscard]] const LevelScale& scale_of_levels(ValueId v) const;
   [[nodiscard]] BitPlanes& planes(ValueId v) { return std::get<BitPlanes>(values_[v]); }
-  [[nodiscard]] SummedPlanes& summed_planes(ValueId v) { return std::get<SummedPlanes>(values_[v]); }
+  [[nodiscard]] SumMemory& sum_memory(ValueId v) { return std::get<SumMemory>(values_[v]); }
   [[nodiscard]] RowScores& scores(ValueId v) { return std::get<RowScores>(values_[v]); }
   [[nodiscard]] ScaledScores& scaled_scores(ValueId v) { return std::get<ScaledScores>(values_[v]); }
   [[nodiscard]] bool makes_scaled_scores(ValueId v) const { return program().value(v).scaled_scores; }
@@ -118,8 +118,8 @@ class Runtime {
   [[nodiscard]] bool streamed() const noexcept { return streamed_; }
 
  private:
-  using Memory = std::variant<std::monostate, Floats, Bits, Binarized, QuantizedMatrix, BitPlanes, SummedPlanes,
-                              RowScores, ScaledScores>;
+  using Memory = std::variant<std::monostate, Floats, Bits, Binarized, QuantizedMatrix, BitPlanes, SumMemory, RowScores,
+                              ScaledScores>;
 
   [[nodiscard]] const Operator& op(std::size_t n) const { return program().operators[n]; }
   [[nodiscard]] Memory view_of(ValueId v);

@@ -70,9 +70,9 @@ void sequence(Program& program, const PassContext& context);
 /// bits over a large pattern on a device.
 void choose_graph_forms(Program& program, const PassContext& context);
 
-/// A sum of levels gets a second output: bit planes of its input for products of tiles, or `summed`: memory for
-/// LevelSpmmOptions::planes.
-void add_memory_for_planes(Program& program, Operator& op, bool summed);
+/// A sum of levels gets a second output: bit planes of its input, for products of tiles; or what the caller makes of
+/// it: Value::is_sum_memory().
+Value& add_memory(Program& program, Operator& op);
 
 /// Whether sums of levels of so many bits multiply tiles of the graph by planes, where the options name no format.
 [[nodiscard]] bool has_full_tiles(const PassContext& context, int bits);

@@ -34,7 +34,7 @@ std::vector<Lifetime> lifetimes(const Program& program, std::size_t nodes) {
   }
   lives[program.result].last = program.operators.size();
   for (std::size_t v = 0; v < lives.size(); ++v) {
-    if (program.values[v].is_prepared()) lives[v].first = 0, lives[v].last = program.operators.size();
+    if (program.values[v].prepared_words != 0) lives[v].first = 0, lives[v].last = program.operators.size();
   }
   return lives;
 }

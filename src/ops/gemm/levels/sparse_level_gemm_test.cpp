@@ -216,6 +216,49 @@ TEST(SparseLevelGemm, LevelsOutAreThoseOfAllLevelsEverywhere) {
   });
 }
 
+/// Values with an addend, and 4 bits of them, are those of all levels on the host.
+void expect_addends_as_of_all_levels(const Product& product, const Device& device, ScaleExtent extent) {
+  const std::size_t n = product.x.nrows(), f = product.w.nrows();
+  const LevelWeights here = prepare_level_weights(product.w, Device{}, {.sparse = true});
+  const LevelWeights there = prepare_level_weights(product.w, device, {.sparse = true});
+  const QuantizedMatrix all = to_quantized(product.x);
+  const SparseLevels x = product.x.to(device);
+  const Floats addend(n, f, Buffer<float>::copy_of(test::random_floats(n * f, 8, -1, 1)));
+  const Floats addend_there = addend.to(device);
+  const Buffer<float> bias = Buffer<float>::copy_of(product.bias, device);
+  LevelGemmOptions options = product.options, with = product.options;
+  options.addend = &addend;
+  with.addend = &addend_there;
+  with.bias = bias.span();
+  Floats expected(n, f), actual(n, f, device);
+  level_gemm_into(expected, all, here, options);
+  level_gemm_into(actual, x, there, with);
+  test::expect_identical(actual.to(Device{}).values(), expected.values());
+  QuantizedMatrix levels = levels_out(expected, 4, extent), out(n, f, 4, device);
+  level_gemm_into(levels, all, here, options);
+  out.levels().fill(0xFF);
+  out.set_scale(levels.scale().to(device));
+  level_gemm_into(out, x, there, with);
+  ASSERT_TRUE(std::ranges::equal(out.to(Device{}).levels().span(), levels.levels().span()));
+}
+
+TEST(SparseLevelGemm, AddendsAreThoseOfAllLevelsEverywhere) {
+  std::size_t turn = 0;
+  for_each_product([&](const Product& product) {
+    const ScaleExtent extent = ++turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::row;
+    test::everywhere([&](const Device& device) { expect_addends_as_of_all_levels(product, device, extent); });
+  });
+}
+
+TEST(SparseLevelGemm, AddendsOfADeviceAreThoseOfTheHost) {
+  BITGRAPH_REQUIRE_CUDA();
+  std::size_t turn = 0;
+  for_each_product([&](const Product& product) {
+    const ScaleExtent extent = ++turn % 2 == 0 ? ScaleExtent::tensor : ScaleExtent::row;
+    expect_addends_as_of_all_levels(product, *test::cuda_device(), extent);
+  });
+}
+
 TEST(SparseLevelGemm, ProductsOfTheReferenceAreTheSame) {
   const Product product({7, 65, 300}, 5, 9, 1);
   const QuantizedMatrix all = to_quantized(product.x);

@@ -16,12 +16,17 @@ struct LevelSpmmArgs : LevelSumEnd {
   CsrPatternView a;
   QuantizedView<> x;
   RowOrderView row_order;               ///< of a CUDA device; no rows: none
-  std::span<std::uint64_t> planes;      ///< memory for X as planes of bits, on a CUDA device; empty: none
-  bool prepared = false;                ///< the memory has thresholds already
+  std::span<std::uint64_t> planes;      ///< LevelSpmmOptions::planes; empty: none
+  bool prepared = false;                ///< level_spmm_prepare() has been there
   std::span<const NodeId> rows_of_few;  ///< RowOrder::at_least_of_few(), on the host
   bool wide = false;                    ///< sums may pass 31 bits
 };
 
 void level_spmm(const Cuda& backend, const LevelSpmmArgs& args);
+
+/// Leaves in LevelSpmmArgs::planes what sums with these operands need of their scales; the reference needs nothing.
+void level_spmm_prepare(const Cuda& backend, const LevelSpmmArgs& args);
+void level_spmm_prepare(const Cpu& backend, const LevelSpmmArgs& args);
+inline void level_spmm_prepare(const Reference&, const LevelSpmmArgs&) {}
 
 }  // namespace bitgraph

@@ -5,8 +5,8 @@
 #include "ops/explain.hpp"
 #include "ops/operands.hpp"
 #include "ops/prediction.hpp"
+#include "ops/spmm/levels/cpu/plane_table.hpp"
 #include "ops/spmm/levels/levels.hpp"
-#include "ops/spmm/levels/plane_table.hpp"
 #include "ops/spmm/levels/planes.hpp"
 
 #include <fmt/format.h>
@@ -48,14 +48,17 @@ KernelChoice choice_of(const CsrPattern& a, const QuantizedMatrix& x, bool by_pl
   return {by_planes ? "level_spmm_planes" : wide ? "level_spmm_wide" : "level_spmm_rows", run.bytes, run.seconds};
 }
 
-void take_planes(LevelSpmmArgs& args, const LevelSpmmOptions& options, const QuantizedMatrix& x) {
-  const std::span<std::uint64_t> planes = options.planes;
-  const std::size_t expected = level_spmm_plane_words(x.in_planes() ? 0 : x.nrows(), x.ncols());
-  if (!planes.empty() && planes.size() < expected)
+/// When the output is there. On the host levels in places take none.
+void take_planes(LevelSpmmArgs& args, const LevelSpmmOptions& options, bool on_host) {
+  const bool in_planes = args.x.in_planes();
+  if (options.planes.empty() || (on_host && !in_planes)) return;
+  const std::size_t expected =
+      in_planes ? level_spmm_prepared_words(args.x.ncols, on_host) : level_spmm_plane_words(args.x.nrows, args.x.ncols);
+  if (options.planes.size() < expected)
     fail(ErrorCode::usage,
-         fmt::format("level spmm: memory for {} words of planes, expected {}", planes.size(), expected));
-  args.planes = planes;
-  args.prepared = options.prepared && x.in_planes();
+         fmt::format("level spmm: memory for {} words of planes, expected {}", options.planes.size(), expected));
+  args.planes = options.planes;
+  args.prepared = options.prepared && in_planes;
 }
 
 /// Throws usage for levels in planes where no kernel takes them.
@@ -127,8 +130,8 @@ LevelSpmmArgs args_to_levels(QuantizedMatrix& out, const CsrPattern& a, const Qu
   LevelSpmmArgs args = with_options(level_spmm_args(a, x, out.nrows(), out.ncols(), out.device()), a, options);
   take_out_scale(args.epilogue, out, "level spmm");
   require_no_value_rows(options.out_rows, "level spmm");
-  take_planes(args, options, x);
   args.out.levels = out.view();
+  take_planes(args, options, out.device().is_host());
   return args;
 }
 
@@ -145,7 +148,7 @@ void level_spmm_prepare(QuantizedMatrix& out, const CsrPattern& a, const Quantiz
   if (!x.in_planes()) fail(ErrorCode::usage, "level spmm: nothing is prepared for levels in places");
   check_packing(args);
   if (a.nrows() == 0) return;
-  with_backend(out.device(), "level spmm", [&](const auto& backend) { level_spmm_find_thresholds(backend, args); });
+  with_backend(out.device(), "level spmm", [&](const auto& backend) { level_spmm_prepare(backend, args); });
 }
 
 bool level_spmm_has_planes(int x_bits, int out_bits, std::size_t ncols, Activation activation) noexcept {
@@ -163,12 +166,24 @@ bool sums_by_planes(const LevelSpmmArgs& args) {
          aligned(out.data) && aligned(args.planes.data());
 }
 
+namespace {
+
+/// Words of the thresholds that a CUDA device finds.
+std::size_t threshold_words(std::size_t ncols) noexcept {
+  constexpr std::size_t scales_bytes = 16;  // of 32 columns
+  constexpr std::size_t bytes = plane_threshold_words * sizeof(std::uint32_t) + scales_bytes;
+  return words_for_bits(ncols) * plane_lengths * 2 * bytes / sizeof(std::uint64_t);
+}
+
+}  // namespace
+
 std::size_t level_spmm_plane_words(std::size_t nrows, std::size_t ncols) noexcept {
-  constexpr std::size_t planes = 2, scales_bytes = 16, lengths = plane_lengths;
-  constexpr std::size_t bytes = plane_threshold_words * sizeof(std::uint32_t) + scales_bytes;  // of 32 columns
-  const std::size_t pieces = words_for_bits(ncols);
-  const std::size_t on_a_device = pieces * (nrows * planes + lengths * 2 * bytes / sizeof(std::uint64_t));
-  return nrows == 0 ? std::max(on_a_device, PlaneTable::words(pieces)) : on_a_device;
+  constexpr std::size_t planes = 2;
+  return nrows * planes * words_for_bits(ncols) + threshold_words(ncols);
+}
+
+std::size_t level_spmm_prepared_words(std::size_t ncols, bool on_host) noexcept {
+  return on_host ? PlaneTable::words(words_for_bits(ncols)) : threshold_words(ncols);
 }
 
 KernelChoice level_spmm_explain(const CsrPattern& a, const QuantizedMatrix& x) { return choice_of(a, x, false); }

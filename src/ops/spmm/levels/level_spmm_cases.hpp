@@ -133,22 +133,39 @@ inline void set_row_scales(Aggregation& aggregation, const CsrPattern& a, RowSca
   }
 }
 
+/// Levels of the reference, on that scale.
+inline QuantizedMatrix levels_of_reference(const CsrPattern& a, const Aggregation& aggregation, int bits,
+                                           LevelScale scale) {
+  QuantizedMatrix expected(a.nrows(), aggregation.x.ncols(), bits);
+  expected.set_scale(std::move(scale));
+  LevelSpmmArgs args = aggregation.args(a);
+  args.out.levels = expected.view();
+  take_out_scale(args.epilogue, expected, "level spmm");
+  level_spmm(Reference{}, args);
+  return expected;
+}
+
+inline void expect_levels(const QuantizedMatrix& out, const QuantizedMatrix& expected) {
+  const QuantizedMatrix here = to_packing(out.to(Device{}), LevelPacking::places);
+  const auto [at, other] = std::mismatch(here.levels().begin(), here.levels().end(), expected.levels().begin());
+  ASSERT_EQ(at - here.levels().begin(), static_cast<std::ptrdiff_t>(here.levels().size()))
+      << int{*at} << ", expected " << int{*other};
+}
+
 /// Levels of `bits` bits with memory for planes are the reference's, and the memory is used. X and the levels out are
 /// packed so.
 inline void expect_levels_by_planes(const CsrPattern& a, const Aggregation& aggregation, int bits, LevelScale scale,
                                     const Device& device, LevelPacking packing = LevelPacking::places) {
   const std::size_t width = aggregation.x.ncols();
-  QuantizedMatrix expected(a.nrows(), width, bits), out(a.nrows(), width, bits, device, packing);
-  expected.set_scale(std::move(scale));
+  const QuantizedMatrix expected = levels_of_reference(a, aggregation, bits, std::move(scale));
+  QuantizedMatrix out(a.nrows(), width, bits, device, packing);
   out.levels().fill(0xFF);
   out.set_scale(expected.scale().to(device));
-  LevelSpmmArgs args = aggregation.args(a);
-  args.out.levels = expected.view();
-  take_out_scale(args.epilogue, expected, "level spmm");
-  level_spmm(Reference{}, args);
   There there(a, aggregation, true, device);
   if (out.in_planes()) there.x = to_packing(aggregation.x, packing).to(device);
-  Buffer<std::uint64_t> planes(level_spmm_plane_words(out.in_planes() ? 0 : there.x.nrows(), width), device);
+  Buffer<std::uint64_t> planes(out.in_planes() ? level_spmm_prepared_words(width, device.is_host())
+                                               : level_spmm_plane_words(there.x.nrows(), width),
+                               device);
   planes.fill(~std::uint64_t{0});
   there.options.planes = planes.span();
   level_spmm_into(out, there.a, there.x, there.options);
@@ -157,10 +174,7 @@ inline void expect_levels_by_planes(const CsrPattern& a, const Aggregation& aggr
     there.options.prepared = true;
     level_spmm_into(out, there.a, there.x, there.options);
   }
-  const QuantizedMatrix here = to_packing(out.to(Device{}), LevelPacking::places);
-  const auto [at, other] = std::mismatch(here.levels().begin(), here.levels().end(), expected.levels().begin());
-  ASSERT_EQ(at - here.levels().begin(), static_cast<std::ptrdiff_t>(here.levels().size()))
-      << int{*at} << ", expected " << int{*other};
+  expect_levels(out, expected);
   const Buffer<std::uint64_t> used = planes.to(Device{});
   EXPECT_TRUE(a.nrows() == 0 || std::ranges::any_of(used.span(), [](std::uint64_t word) { return ~word != 0; }));
 }

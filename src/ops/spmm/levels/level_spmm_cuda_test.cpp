@@ -238,7 +238,7 @@ TEST(LevelSpmmCuda, LevelsInPlanesAreRefusedWhereNoKernelTakesThem) {
   const RowOrder order(a_there);
   const QuantizedMatrix x = to_packing(test::random_levels(300, 64, 2, 1), LevelPacking::planes);
   const QuantizedMatrix x_there = x.to(device);
-  Buffer<std::uint64_t> planes(level_spmm_plane_words(0, 64), device);
+  Buffer<std::uint64_t> planes(level_spmm_prepared_words(64, false), device);
   const auto refused = [](const auto& call) {
     test::expect_usage_error(call, "levels in planes go to levels in planes, with a row order");
   };

@@ -138,13 +138,16 @@ TEST(LevelSpmm, LevelsOutAreTheSameEverywhere) {
     // As wide as they come in, and of another width.
     for (const int bits : {x_bits, x_bits == 2 ? 8 : x_bits == 4 ? 12 : 3}) {
       SCOPED_TRACE(testing::Message() << bits << " bits out");
-      const Rounding rounding = x_bits == 8 || bits == 12 ? Rounding::floor : Rounding::nearest;
-      aggregation.options.rounding = rounding;
-      for (const auto extent : {x_bits == 4 ? ScaleExtent::tensor : ScaleExtent::column, ScaleExtent::row}) {
-        SCOPED_TRACE(testing::Message() << "extent " << static_cast<int>(extent));
+      const auto expect_rounded = [&](ScaleExtent extent, Rounding rounding) {
+        SCOPED_TRACE(testing::Message() << "extent " << static_cast<int>(extent) << ", rounding "
+                                        << static_cast<int>(rounding));
+        aggregation.options.rounding = rounding;
         expect_levels_out(a, aggregation, values,
                           choose_scale(values, {.bits = bits, .extent = extent, .rounding = rounding}), bits);
-      }
+      };
+      expect_rounded(x_bits == 4 ? ScaleExtent::tensor : ScaleExtent::column,
+                     x_bits == 8 || bits == 12 ? Rounding::floor : Rounding::nearest);
+      for (const Rounding rounding : {Rounding::floor, Rounding::nearest}) expect_rounded(ScaleExtent::row, rounding);
     }
   });
 }
@@ -162,22 +165,22 @@ TEST(LevelSpmm, NumbersThatAreNoneAreTheSameEverywhere) {
       args.out.values = expected.view();
       level_spmm(Reference{}, args);
       EXPECT_EQ(std::isnan(expected(3, 0)), !relu);
-      QuantizedMatrix levels(a.nrows(), 65, bits);
-      levels.set_scale(test::random_scale(ScaleExtent::column, 65, true, 9));
-      args = aggregation.args(a);
-      args.out.levels = levels.view();
-      take_out_scale(args.epilogue, levels, "level spmm");
-      level_spmm(Reference{}, args);
-      EXPECT_EQ(levels.level(0, 9), (1U << bits) - 1);
-      EXPECT_EQ(levels.level(0, 8), levels.level(1, 8));
+      const QuantizedMatrix by_column =
+          levels_of_reference(a, aggregation, bits, test::random_scale(ScaleExtent::column, 65, true, 9));
+      EXPECT_EQ(by_column.level(0, 9), (1U << bits) - 1);
+      EXPECT_EQ(by_column.level(0, 8), by_column.level(1, 8));
+      const QuantizedMatrix by_row =
+          levels_of_reference(a, aggregation, bits, test::random_scale(ScaleExtent::row, a.nrows(), true, 9));
       test::everywhere([&](const Device& device) {
         Floats actual(a.nrows(), 65, device);
         level_spmm_into(actual, a.to(device), aggregation.x.to(device), aggregation.options);
         test::expect_identical(actual.values(), expected.values());
-        QuantizedMatrix out(a.nrows(), 65, bits, device);
-        out.set_scale(levels.scale().to(device));
-        level_spmm_into(out, a.to(device), aggregation.x.to(device), aggregation.options);
-        ASSERT_TRUE(std::equal(out.levels().begin(), out.levels().end(), levels.levels().begin()));
+        for (const QuantizedMatrix* const levels : {&by_column, &by_row}) {
+          QuantizedMatrix out(a.nrows(), 65, bits, device);
+          out.set_scale(levels->scale().to(device));
+          level_spmm_into(out, a.to(device), aggregation.x.to(device), aggregation.options);
+          ASSERT_TRUE(std::equal(out.levels().begin(), out.levels().end(), levels->levels().begin()));
+        }
       });
     }
   }
@@ -229,7 +232,7 @@ TEST(LevelSpmm, LevelsInPlanesAreRefusedWhereNoKernelTakesThem) {
   const CsrPattern a = one_long_row(300);
   const RowOrder order(a);
   const QuantizedMatrix x = to_packing(test::random_levels(300, 64, 2, 1), LevelPacking::planes);
-  Buffer<std::uint64_t> planes(level_spmm_plane_words(0, 64));
+  Buffer<std::uint64_t> planes(level_spmm_prepared_words(64, true));
   const auto refused = [](const auto& call) {
     test::expect_usage_error(call, "levels in planes go to levels in planes, with a row order");
   };

@@ -450,7 +450,7 @@ void level_spmm_by_planes(const Device& device, const LevelSpmmArgs& args) {
   });
 }
 
-void level_spmm_find_thresholds(const Cuda& backend, const LevelSpmmArgs& args) {
+void level_spmm_prepare(const Cuda& backend, const LevelSpmmArgs& args) {
   using namespace level_cuda;
   dispatch(args, [&]<class Packing, Ends ends>() { prepare<Packing, ends>(backend.device, args); });
 }

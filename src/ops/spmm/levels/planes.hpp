@@ -15,12 +15,8 @@ inline constexpr unsigned plane_lengths = 64, plane_threshold_words = 24;
 /// Whether sums have the kernel for planes: what level_spmm_has_planes() asks, a row order, and memory for the planes.
 [[nodiscard]] bool sums_by_planes(const LevelSpmmArgs& args);
 
-/// Such sums, on a CUDA device's stream, or of levels in planes on the host. Of levels in planes thresholds may come
-/// first, by a call of their own; the reference has no use for them.
+/// Such sums, on a CUDA device's stream, or of levels in planes on the host.
 void level_spmm_by_planes(const Device& device, const LevelSpmmArgs& args);
 void level_spmm_by_planes(const Cpu& backend, const LevelSpmmArgs& args);
-void level_spmm_find_thresholds(const Cuda& backend, const LevelSpmmArgs& args);
-void level_spmm_find_thresholds(const Cpu& backend, const LevelSpmmArgs& args);
-inline void level_spmm_find_thresholds(const Reference&, const LevelSpmmArgs&) {}
 
 }  // namespace bitgraph

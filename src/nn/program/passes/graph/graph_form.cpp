@@ -101,15 +101,15 @@ void choose_graph_forms(Program& program, const PassContext& context) {
     if (op.kind != Kind::aggregate) continue;
     op.graph = form_of(program, op, context, sell);
     const bool sums = takes_planes(program, op, context);
-    if (multiplies_planes(program, op) || sums) add_memory_for_planes(program, op, sums);
+    if (multiplies_planes(program, op) || sums) add_memory(program, op).summed_planes = sums;
   }
 }
 
-void add_memory_for_planes(Program& program, Operator& op, bool summed) {
+Value& add_memory(Program& program, Operator& op) {
   Value planes = program.value(op.inputs[0]);
   planes.format.kind = NumberKind::planes;
-  planes.summed_planes = summed;
   op.outputs.push_back(program.add_value(planes));
+  return program.values[op.outputs.back()];
 }
 
 }  // namespace bitgraph::nn

@@ -82,11 +82,12 @@ void pack_levels_in_planes(Program& program, const PassContext& context) {
   for (ValueId v = 0; v < program.values.size(); ++v) {
     if (packing.packs(v)) program.values[v].packing = LevelPacking::planes;
   }
-  for (Operator& op : program.operators) {  // a sum needs an order, and memory, none of it for planes of its input
+  for (Operator& op : program.operators) {  // a sum needs an order, and thresholds instead of planes of its input
     if (op.kind != Kind::aggregate || !packing.packs(op.inputs[0])) continue;
     op.graph = GraphForm::csr_by_length;
-    if (!adds_planes(program, op)) add_memory_for_planes(program, op, true);
-    program.values[op.outputs[1]].packing = LevelPacking::planes;
+    Value& memory = adds_planes(program, op) ? program.values[op.outputs[1]] : add_memory(program, op);
+    memory.summed_planes = false;
+    memory.prepared_words = level_spmm_prepared_words(memory.columns, context.on_host);
   }
 }
 

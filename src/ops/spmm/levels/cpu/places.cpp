@@ -7,12 +7,13 @@
 // The end of a row costs as much as some ten neighbours. Where levels go out as wide as they come in, it keeps their
 // order: what columns are scaled by is put in the order of the counters once, and nothing is shuffled.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/spmm/levels/cpu.cpp"
+#define HWY_TARGET_INCLUDE "ops/spmm/levels/cpu/places.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "ops/cpu_levels-inl.hpp"
-#include "ops/spmm/levels/cpu_counters-inl.hpp"
+#include "ops/spmm/levels/cpu/counters-inl.hpp"
+#include "ops/spmm/levels/cpu/ends-inl.hpp"
 #include "ops/spmm/levels/levels.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -34,9 +35,6 @@ HWY_INLINE Neighbors neighbors_of(const LevelSpmmArgs& args, std::size_t i) {
 
 #if HWY_TARGET == HWY_SCALAR
 
-/// Bytes of a row that are taken at a time.
-constexpr std::size_t most_chunk_bytes = 8;
-
 /// sums[n] = the sum of level n of bytes `byte` on of each neighbour.
 template <int place_bits, class Total>
 HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::size_t byte, Total* sums) {
@@ -49,8 +47,6 @@ HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::s
 }
 
 #else
-
-constexpr std::size_t most_chunk_bytes = HWY_MIN(HWY_LANES(std::uint8_t), 64);
 
 template <class Words, class V>
 HWY_INLINE void store_interleaved(Words d, const V (&v)[4], std::uint16_t* to) {
@@ -128,110 +124,25 @@ HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::s
   }
 }
 
-/// How the levels of a chunk lie in whole vectors of counters, each of which becomes two vectors of floats. Where a
-/// chunk fills half a vector, the counters of an even level and the next one share a vector.
-template <int place_bits, std::size_t chunk_bytes>
-struct Order {
-  static constexpr std::size_t of_word = 16 / place_bits;
-  static constexpr std::size_t halves = chunk_bytes < most_chunk_bytes ? 2 : 1;
-  static constexpr std::size_t vectors = of_word / halves;
-  static constexpr std::size_t lanes = most_chunk_bytes / 2;
-
-  static constexpr std::size_t place_of(std::size_t level) {
-    const std::size_t counter = level % of_word;
-    const std::size_t lane = level / of_word + counter % halves * (lanes / halves);
-    // The lower halves of blocks of 128 bits make the first floats, the upper ones the others.
-    return counter / halves * lanes + lane / 8 * 4 + lane / 4 % 2 * (lanes / 2) + lane % 4;
-  }
-};
-
-/// v[0] | v[1] << bits | v[2] << 2 * bits ...
-template <int bits, std::size_t count, class V>
-HWY_INLINE V join_shifted(const V* v) {
-  if constexpr (count == 1) {
-    return v[0];
-  } else {
-    constexpr std::size_t half = count / 2;
-    return hn::Or(join_shifted<bits, half>(v), hn::ShiftLeft<bits * half>(join_shifted<bits, half>(v + half)));
-  }
-}
-
-/// The end of rows of levels; the places of the slice are in the order of the counters.
-template <int place_bits, std::size_t chunk_bytes, bool floors>
-struct LevelStore {
-  using Places = Order<place_bits, chunk_bytes>;
-  using Words = hn::CappedTag<std::uint16_t, Places::lanes>;
-  using Signed = hn::RebindToSigned<Words>;
-  using Numbers = hn::Repartition<std::int32_t, Words>;
-  using Values = hn::Rebind<float, Numbers>;
-
-  const SumSlice& slice;
-  /// The least levels, packed as the levels are. The least one of rounded numbers is the rounded least one.
-  HWY_ALIGN std::int16_t least[slice_outputs];
-
-  HWY_INLINE LevelStore(const SumSlice& at, std::size_t places) : slice(at) {
-    const Values d;
-    const auto level_at = [&](std::size_t place) HWY_ATTR {
-      return rounded<floors>(hn::Min(hn::Load(d, slice.epilogue.least + place), hn::Load(d, slice.most + place)));
-    };
-    for (std::size_t place = 0; place < places; place += Places::lanes) {
-      const auto both = hn::ReorderDemote2To(Signed(), level_at(place), level_at(place + hn::Lanes(d)));
-      hn::Store(both, Signed(), least + place);
-    }
-  }
-
-  template <class From, std::size_t chunks>
-  HWY_INLINE void store(const Source& x, float row_scale, float count, const Counters<place_bits, From, chunks>& sums,
-                        std::uint8_t* to) const {
-    const Values d;
-    const auto by_count = hn::Set(d, row_scale * count), scale = hn::Set(d, row_scale);
-    const auto levels = [&](std::size_t at, hn::Vec<Words> numbers) HWY_ATTR {
-      const auto sum = hn::ConvertTo(d, hn::BitCast(Numbers(), numbers));
-      const auto rest = fused(hn::Load(d, slice.offsets + at), by_count, hn::Load(d, slice.epilogue.shift + at));
-      const auto place = fused(hn::Mul(hn::Load(d, slice.steps + at), scale), sum, rest);
-      return rounded<floors>(smaller_of(place, hn::Load(d, slice.most + at)));
-    };
-    const Words words;
-    for (std::size_t c = 0; c < chunks; ++c) {
-      hn::Vec<Words> packed[Places::vectors];
-      for (std::size_t n = 0; n < Places::vectors; ++n) {
-        const std::size_t place = (c * Places::vectors + n) * Places::lanes;
-        hn::Vec<Words> counter;
-        if constexpr (Places::halves == 2) {
-          counter = hn::Combine(words, sums.counters[c][2 * n + 1], sums.counters[c][2 * n]);
-        } else {
-          counter = sums.counters[c][n];
-        }
-        const auto lower = levels(place, hn::InterleaveLower(words, counter, hn::Zero(words)));
-        const auto upper = levels(place + hn::Lanes(d), hn::InterleaveUpper(words, counter, hn::Zero(words)));
-        const auto both = hn::ReorderDemote2To(Signed(), lower, upper);
-        packed[n] = hn::BitCast(words, hn::Max(both, hn::Load(Signed(), least + place)));
-      }
-      const auto all = join_shifted<place_bits* static_cast<int>(Places::halves), Places::vectors>(packed);
-      const typename From::Bytes bytes;
-      if constexpr (Places::halves == 2) {
-        const hn::Half<Words> half;
-        const auto odd = hn::ShiftLeft<place_bits>(hn::UpperHalf(half, all));
-        From::store(x, hn::BitCast(bytes, hn::Or(hn::LowerHalf(half, all), odd)), to, c);
-      } else {
-        From::store(x, hn::BitCast(bytes, all), to, c);
-      }
-    }
-  }
+/// What code there is for: of levels out the rounding, and whether they have a scale by rows; whether rows of X are
+/// prefetched.
+template <bool floors_, bool late_, bool prefetches_>
+struct How {
+  static constexpr bool floors = floors_, late = late_, prefetches = prefetches_;
 };
 
 /// Levels out in places as wide as those of X, for `chunks` of `chunk_bytes` bytes of the rows, from `byte` on. Leaves
 /// out rows of more neighbours than counters of 16 bits hold; returns whether there are any.
-template <int place_bits, std::size_t chunk_bytes, std::size_t chunks, bool whole, bool prefetches, bool floors>
+template <int place_bits, std::size_t chunk_bytes, std::size_t chunks, bool whole, class How>
 HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, std::size_t end, std::size_t byte) {
-  using From = Chunks<chunk_bytes, chunks, whole, prefetches>;
+  using From = Chunks<chunk_bytes, chunks, whole, How::prefetches>;
   constexpr std::size_t chunk_levels = chunk_bytes * 8 / place_bits;
   const Source x(args, byte);
   const SumSlice slice(args, args.x.ncols, byte * 8 / place_bits, chunks * chunk_levels, [](std::size_t column) {
     const std::size_t place = Order<place_bits, chunk_bytes>::place_of(column % chunk_levels);
     return column / chunk_levels * chunk_levels + place;
   });
-  const LevelStore<place_bits, chunk_bytes, floors> to(slice, chunks * chunk_levels);
+  const LevelStore<place_bits, chunk_bytes, How::floors, How::late> to(args, slice, chunks * chunk_levels);
   const std::size_t most_neighbors = neighbors_of_words(args.x.bits);
   bool any_longer = false;
   for (std::size_t i = begin; i < end; ++i) {
@@ -241,29 +152,29 @@ HWY_NOINLINE bool sum_in_places(const LevelSpmmArgs& args, std::size_t begin, st
       continue;
     }
     const Counters<place_bits, From, chunks> sums(x, neighbors.begin, neighbors.begin + neighbors.count);
-    to.store(x, args.row_scale_of(i), static_cast<float>(neighbors.count), sums, args.out.levels.row(i) + byte);
+    to.store(x, i, neighbors.count, sums, args.out.levels.row(i) + byte);
   }
   return any_longer;
 }
 
 /// All columns of such rows.
-template <int place_bits, bool prefetches, bool floors>
+template <int place_bits, class How>
 HWY_INLINE bool sum_range_in_places(const LevelSpmmArgs& args, std::size_t begin, std::size_t end) {
   constexpr std::size_t chunk = most_chunk_bytes, half = chunk == 64 ? 32 : chunk;
   bool any_longer = false;
   for (std::size_t byte = 0; byte < args.x.row_bytes;) {
     const std::size_t rest = args.x.row_bytes - byte;
     if (rest >= 2 * chunk) {
-      any_longer = sum_in_places<place_bits, chunk, 2, true, prefetches, floors>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, chunk, 2, true, How>(args, begin, end, byte);
       byte += 2 * chunk;
     } else if (rest >= chunk) {
-      any_longer = sum_in_places<place_bits, chunk, 1, true, prefetches, floors>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, chunk, 1, true, How>(args, begin, end, byte);
       byte += chunk;
     } else if (rest >= half) {
-      any_longer = sum_in_places<place_bits, half, 1, true, prefetches, floors>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, half, 1, true, How>(args, begin, end, byte);
       byte += half;
     } else {
-      any_longer = sum_in_places<place_bits, half, 1, false, prefetches, floors>(args, begin, end, byte);
+      any_longer = sum_in_places<place_bits, half, 1, false, How>(args, begin, end, byte);
       byte += half;
     }
   }
@@ -282,7 +193,7 @@ HWY_INLINE void sum_row(const LevelSpmmArgs& args, const SumSlice& slice, std::s
   finish_sums(args, slice, i, neighbors.count, sums);
 }
 
-/// Rows of more than `fewest` neighbours; counters of 16 bits hold the sums of `words` neighbours.
+/// Counters of 16 bits hold the sums of `words` neighbours.
 template <int place_bits, class Total>
 HWY_INLINE void sum_range(const LevelSpmmArgs& args, std::size_t begin, std::size_t end, std::size_t words,
                           bool only_longer) {
@@ -305,14 +216,18 @@ HWY_INLINE void sum_places_as(const LevelSpmmArgs& args, std::size_t begin, std:
   bool only_longer = false;
 #if HWY_TARGET != HWY_SCALAR
   const QuantizedView<std::uint8_t>& levels = args.out.levels;
-  if (levels.data != nullptr && level_place_bits(levels.bits) == place_bits && !args.epilogue.is_late()) {
-    const auto sum = [&](auto floors) HWY_ATTR {
-      return lies_in_cache(args.x) ? sum_range_in_places<place_bits, false, floors()>(args, begin, end)
-                                   : sum_range_in_places<place_bits, true, floors()>(args, begin, end);
+  const bool are_places = levels.data != nullptr && level_place_bits(levels.bits) == place_bits;
+  if (are_places && args.epilogue.activation != Activation::tanh) {
+    const bool floors = args.epilogue.rounding == Rounding::floor;
+    const auto sum = [&]<bool late, bool prefetches>() HWY_ATTR {
+      return floors ? sum_range_in_places<place_bits, How<true, late, prefetches> >(args, begin, end)
+                    : sum_range_in_places<place_bits, How<false, late, prefetches> >(args, begin, end);
     };
-    const bool any_longer = args.epilogue.rounding == Rounding::floor ? sum(std::true_type{}) : sum(std::false_type{});
-    if (!any_longer) return;
+    const auto sum_as = [&]<bool late>() HWY_ATTR {
+      return lies_in_cache(args.x) ? sum.template operator()<late, false>() : sum.template operator()<late, true>();
+    };
     only_longer = true;
+    if (!(args.epilogue.is_late() ? sum_as.template operator()<true>() : sum_as.template operator()<false>())) return;
   }
 #endif
   sum_range<place_bits, Total>(args, begin, end, words, only_longer);
@@ -356,7 +271,6 @@ namespace {
 
 HWY_EXPORT(sum_rows);
 HWY_EXPORT(sum_rows_wide);
-
 }  // namespace
 
 void level_spmm(const Cpu& backend, const LevelSpmmArgs& args) {

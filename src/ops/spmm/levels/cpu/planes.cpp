@@ -10,7 +10,7 @@
 // Rows of one length are added side by side, as many as a vector has room for, and the processor foresees where they
 // end. Where X lies in a core's cache they come from all over the graph, else from a block of rows that follow.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/spmm/levels/cpu_planes.cpp"
+#define HWY_TARGET_INCLUDE "ops/spmm/levels/cpu/planes.cpp"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -18,8 +18,8 @@
 #include "core/threads/parallel.hpp"
 #include "ops/cpu_levels-inl.hpp"
 #include "ops/spmm/cpu/vote-inl.hpp"
+#include "ops/spmm/levels/cpu/plane_table.hpp"
 #include "ops/spmm/levels/levels.hpp"
-#include "ops/spmm/levels/plane_table.hpp"
 
 #include <bit>
 #include <optional>
@@ -187,12 +187,10 @@ class PieceSums {
         numbered_(args, first_piece),
         row_ptr_(args.a.row_ptr),
         col_ind_(args.a.col_ind),
-        row_scale_(args.row_scale),
-        is_late_(args.epilogue.is_late()),
         part_(args.x.row_bytes / sizeof(std::uint64_t)),
         x_(reinterpret_cast<const std::uint64_t*>(args.x.data) + first_piece * piece_words),
         out_(reinterpret_cast<std::uint64_t*>(args.out.levels.data) + first_piece * piece_words),
-        known_(PlaneTable(args).rows()),
+        known_(args, PlaneTable(args).rows()),
         table_(args.planes.data() + first_piece * piece_words) {}
 
   /// Rows in the order of their length.
@@ -202,9 +200,9 @@ class PieceSums {
     for (; n + together <= order.size(); n += together) {
       const std::size_t length = length_of(order[n]);
       bool alike = length == length_of(order[n + together - 1]);
-      for (std::size_t r = 0; r < together; ++r) alike = alike && has_thresholds(order[n + r], length);
+      for (std::size_t r = 0; r < together; ++r) alike = alike && known_.of(order[n + r], length) != nullptr;
       if (HWY_LIKELY(alike)) {
-        add_alike<NeighborPieces<pieces, together>, together>(&order[n], length);
+        add_alike<NeighborPieces<pieces, together>, together>(&order[n], length, known_.of(order[n], length)->first);
       } else {
         for (std::size_t r = 0; r < together; ++r) add_one<NeighborPieces<pieces, 1> >(order[n + r]);
       }
@@ -225,15 +223,8 @@ class PieceSums {
   HWY_INLINE std::size_t length_of(NodeId i) const { return static_cast<std::size_t>(row_ptr_[i + 1] - row_ptr_[i]); }
   HWY_INLINE std::size_t row_words() const { return alone ? pieces * piece_words : part_; }
 
-  HWY_INLINE bool has_thresholds(NodeId i, std::size_t length) const {
-    if (length >= PlaneTable::lengths) return false;
-    const PlaneTable::Rows& its = known_[length];
-    const auto scale = std::bit_cast<std::uint32_t>(row_scale_ == nullptr ? 1.0F : row_scale_[i]);
-    return its.first != 0 && its.scales.row_scale == scale && (!is_late_ || its.scales == PlaneRowScales::of(args_, i));
-  }
-
   template <class Loader, std::size_t rows>
-  HWY_INLINE void add_alike(const NodeId* row, std::size_t length) const {
+  HWY_INLINE void add_alike(const NodeId* row, std::size_t length, std::size_t first) const {
     Loader neighbor;
     neighbor.x = x_, neighbor.row_words = row_words();
     std::uint64_t* to[rows];
@@ -241,7 +232,7 @@ class PieceSums {
       neighbor.neighbors[r] = col_ind_ + row_ptr_[row[r]];
       to[r] = out_ + row[r] * row_words();
     }
-    const std::uint64_t* const table = table_ + known_[length].first;
+    const std::uint64_t* const table = table_ + first;
     switch (count_bits_of(length)) {
       case 2: return store_levels_of<2, pieces>(neighbor, length, table, row_words(), to);
       case 3: return store_levels_of<3, pieces>(neighbor, length, table, row_words(), to);
@@ -256,7 +247,8 @@ class PieceSums {
   template <class Loader>
   HWY_INLINE void add_one(NodeId i) {
     const std::size_t length = length_of(i);
-    if (HWY_LIKELY(has_thresholds(i, length))) return add_alike<Loader, 1>(&i, length);
+    const PlaneTable::Rows* const its = known_.of(i, length);
+    if (HWY_LIKELY(its != nullptr)) return add_alike<Loader, 1>(&i, length, its->first);
     numbered_.add(i, Loader{{col_ind_ + row_ptr_[i]}, x_, row_words()}, length);
   }
 
@@ -265,12 +257,10 @@ class PieceSums {
   // What every row needs.
   const EdgeOffset* row_ptr_;
   const NodeId* col_ind_;
-  const float* row_scale_;
-  bool is_late_;
   std::size_t part_;  ///< words of a row
   const std::uint64_t* x_;
   std::uint64_t* out_;
-  const PlaneTable::Rows* known_;
+  KnownRows<PlaneTable> known_;
   const std::uint64_t* table_;
 };
 
@@ -325,7 +315,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include "ops/spmm/levels/planes.hpp"
 
-#include <cmath>
 #include <vector>
 
 namespace bitgraph {
@@ -336,61 +325,18 @@ HWY_EXPORT(sum_planes);
 
 constexpr std::uint32_t most_level = 3;
 
-/// The level of a sum of column `column` of rows of one length and scale.
-class LevelOfSum {
- public:
-  LevelOfSum(const LevelSpmmArgs& args, std::size_t row, std::size_t length, std::size_t column)
-      : end_(args), row_(row), column_(column) {
-    const float factor = args.epilogue.factor(column), row_scale = args.row_scale_of(row);
-    by_step_ = args.x_scale.step(column) * factor * row_scale;
-    rest_ = std::fma(args.x_scale.offset(column) * factor, row_scale * static_cast<float>(length),
-                     args.epilogue.shift(column, factor));
-    least_ = args.epilogue.least(column, factor);
-  }
-
-  [[nodiscard]] std::uint32_t operator()(std::size_t sum) const {
-    const LevelEpilogue& epilogue = end_.epilogue;
-    const int bits = end_.out.levels.bits;
-    const float place = std::fma(by_step_, static_cast<float>(sum), rest_);
-    return epilogue.is_late() ? epilogue.late_level(epilogue.late_scale(row_, column_), place, bits)
-                              : epilogue.level(place, least_, bits);
-  }
-
-  /// The least sum, up to `end`, that has level `level` or a higher one; larger sums have no lower level.
-  [[nodiscard]] std::size_t least_sum(std::uint32_t level, std::size_t end) const {
-    const float near = (static_cast<float>(level) - rest_) / by_step_;  // but for rounding and late scales
-    std::size_t first = 0, middle = near > 0 && near < static_cast<float>(end) ? static_cast<std::size_t>(near) : 0;
-    for (std::size_t step = 1; first < end; step *= 2) {
-      if ((*this)(middle) >= level) {
-        end = middle;
-        middle = end - first > 2 * step ? end - step : first + (end - first) / 2;
-      } else {
-        first = middle + 1;
-        middle = end - first > 2 * step ? first + step : first + (end - first) / 2;
-      }
-    }
-    return first;
-  }
-
- private:
-  const LevelSumEnd& end_;
-  std::size_t row_, column_;
-  float by_step_ = 0, rest_ = 0, least_ = 0;
-};
-
 /// Those of rows of `length` neighbours that have the scales of `row`, from word `first` of the table on.
 void find_thresholds(const LevelSpmmArgs& args, const PlaneTable& table, std::size_t row, std::size_t length,
                      std::uint32_t first) {
-  const float row_scale = args.row_scale_of(row);
-  if (!(row_scale >= 0) || !std::isfinite(row_scale)) return;  // larger sums may have lower levels
-  table.rows()[length] = {PlaneRowScales::of(args, row), first};
+  table.rows()[length] = {ScalesOfRow::of(args, row), first};
   const std::size_t part = table.row_words(), planes = sum_bits_of(length);
   std::uint64_t* const words = table.words() + first;
   std::fill_n(words, planes * 2 * part, ~std::uint64_t{0});
   for (std::size_t column = 0; column < args.x.ncols; ++column) {
     const LevelOfSum level_of(args, row, length, column);
     std::size_t least[most_level];
-    for (std::uint32_t k = 0; k < most_level; ++k) least[k] = level_of.least_sum(k + 1, most_level * length + 1);
+    for (std::uint32_t k = 0; k < most_level; ++k)
+      least[k] = level_of.least_sum(k + 1, k == 0 ? 0 : least[k - 1], most_level * length + 1);
     const std::size_t lower = column / 64 * PlaneTable::piece_words, upper = lower + 1;
     const std::uint64_t bit = std::uint64_t{1} << column % 64;
     const auto put = [&](std::size_t sum, std::size_t word) {
@@ -404,23 +350,18 @@ void find_thresholds(const LevelSpmmArgs& args, const PlaneTable& table, std::si
 
 }  // namespace
 
-void level_spmm_find_thresholds(const Cpu& backend, const LevelSpmmArgs& args) {
+void level_spmm_prepare(const Cpu& backend, const LevelSpmmArgs& args) {
   const PlaneTable table(args);
-  constexpr NodeId none = ~NodeId{0};
-  std::vector<NodeId> row_of(PlaneTable::lengths, none);  // the first row of each length
-  for (NodeId i = args.a.nrows; i-- != 0;) {
-    const EdgeOffset length = args.a.row_ptr[i + 1] - args.a.row_ptr[i];
-    if (length < PlaneTable::lengths) row_of[length] = i;
-  }
+  const std::vector<NodeId> row_of = rows_of_lengths(args, PlaneTable::lengths);
   const auto places = table.places();
   parallel_for(backend.device, PlaneTable::lengths, 1, [&](std::size_t length) {
     table.rows()[length] = {};
-    if (row_of[length] != none) find_thresholds(args, table, row_of[length], length, places[length]);
+    if (row_of[length] != no_row) find_thresholds(args, table, row_of[length], length, places[length]);
   });
 }
 
 void level_spmm_by_planes(const Cpu& backend, const LevelSpmmArgs& args) {
-  if (!args.prepared) level_spmm_find_thresholds(backend, args);
+  if (!args.prepared) level_spmm_prepare(backend, args);
   parallel_chunks(backend.device, args.a.nrows, level_spmm_chunk(backend.device, args.a.nrows), [&](Range rows) {
     HWY_DYNAMIC_DISPATCH(sum_planes)(args, rows.begin, rows.end);
   });

@@ -24,7 +24,11 @@ HWY_INLINE std::size_t greatest_level(int bits) { return (std::size_t{1} << bits
 /// Neighbours of whose levels, of up to 8 bits, counters of 16 bits hold the sum.
 HWY_INLINE std::size_t neighbors_of_words(int bits) { return 65535 / greatest_level(bits); }
 
-#if HWY_TARGET != HWY_SCALAR
+/// Bytes of a row that are taken at a time.
+#if HWY_TARGET == HWY_SCALAR
+constexpr std::size_t most_chunk_bytes = 8;
+#else
+constexpr std::size_t most_chunk_bytes = HWY_MIN(HWY_LANES(std::uint8_t), 64);
 
 /// X from some byte of its rows on.
 struct Source {

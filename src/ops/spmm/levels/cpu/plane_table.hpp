@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/spmm/levels/args.hpp"
+#include "ops/spmm/levels/cpu/level_of_sum.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,20 +13,6 @@
 #include <cstdint>
 
 namespace bitgraph {
-
-/// All that the levels of a row depend on, but for its sums and its length: the bits of floats.
-struct PlaneRowScales {
-  std::uint32_t row_scale = 0, late_step = 0, late_offset = 0;
-
-  [[nodiscard]] static PlaneRowScales of(const LevelSpmmArgs& args, std::size_t row) noexcept {
-    const auto bits = [](float number) { return std::bit_cast<std::uint32_t>(number); };
-    PlaneRowScales scales{bits(args.row_scale_of(row))};
-    const LevelScaleView& late = args.epilogue.late;
-    if (args.epilogue.is_late()) scales.late_step = bits(late.step(row)), scales.late_offset = bits(late.offset(row));
-    return scales;
-  }
-  [[nodiscard]] bool operator==(const PlaneRowScales&) const = default;
-};
 
 /// Bits of counts of so many neighbours.
 [[nodiscard]] constexpr std::size_t count_bits_of(std::size_t length) noexcept {
@@ -45,8 +32,10 @@ class PlaneTable {
 
   /// Rows of a length that have these scales.
   struct Rows {
-    PlaneRowScales scales;
+    ScalesOfRow scales;
     std::uint32_t first = 0;  ///< word of the table where their thresholds begin; 0: they have none
+
+    [[nodiscard]] bool is_known() const noexcept { return first != 0; }
   };
 
   /// Words for rows of so many pieces.
