@@ -171,7 +171,7 @@ TEST(GraphForms, OfALargePatternGiveSumsOfTwoBitsMemoryForPlanesOnADevice) {
       << "the host has no use for them";
   program.operators.back().outputs.push_back(program.add_value(program.value(program.result)));
   bitgraph::test::expect_error_with([&] { program.validate(); }, ErrorCode::usage,
-                                    "has a second output that is not its planes");
+                                    "has a second output that is not memory of a sum");
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ TEST(LevelPacking, IsPlacesWhereAKernelTakesNoPlanes) {
                              std::size_t columns = 64) {
     return packed(levels_on_a_device(forms, activation, any, columns), any);
   };
-  EXPECT_EQ(packed_of(of_bits(2, 2)), "ppp--p");
+  EXPECT_EQ(packed_of(of_bits(2, 2)), "ppp---");
   EXPECT_EQ(packed_of(of_bits(4, 4)), "-----") << "levels of 4 bits";
   EXPECT_EQ(packed_of(of_bits(2, 4)), "p----") << "the next product takes 4 bits";
   EXPECT_EQ(packed_of(of_bits(2, 2), Activation::tanh), "p----") << "a sum with a tanh has no planes";
