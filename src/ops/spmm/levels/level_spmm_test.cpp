@@ -147,7 +147,8 @@ TEST(LevelSpmm, LevelsOutAreTheSameEverywhere) {
       };
       expect_rounded(x_bits == 4 ? ScaleExtent::tensor : ScaleExtent::column,
                      x_bits == 8 || bits == 12 ? Rounding::floor : Rounding::nearest);
-      for (const Rounding rounding : {Rounding::floor, Rounding::nearest}) expect_rounded(ScaleExtent::row, rounding);
+      expect_rounded(ScaleExtent::row, x_bits == 4 || bits == 3 ? Rounding::floor : Rounding::nearest);
+      if (x_bits == bits && aggregation.x.ncols() == 129) expect_rounded(ScaleExtent::row, Rounding::floor);
     }
   });
 }
