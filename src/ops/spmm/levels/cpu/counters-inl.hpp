@@ -26,9 +26,9 @@ HWY_INLINE std::size_t neighbors_of_words(int bits) { return 65535 / greatest_le
 
 /// Bytes of a row that are taken at a time.
 #if HWY_TARGET == HWY_SCALAR
-constexpr std::size_t most_chunk_bytes = 8;
+inline constexpr std::size_t most_chunk_bytes = 8;
 #else
-constexpr std::size_t most_chunk_bytes = HWY_MIN(HWY_LANES(std::uint8_t), 64);
+inline constexpr std::size_t most_chunk_bytes = HWY_MIN(HWY_LANES(std::uint8_t), 64);
 
 /// X from some byte of its rows on.
 struct Source {

@@ -126,9 +126,9 @@ HWY_INLINE void sum_chunk(const LevelSpmmArgs& args, Neighbors neighbors, std::s
 
 /// What code there is for: of levels out the rounding, and whether they have a scale by rows; whether rows of X are
 /// prefetched.
-template <bool floors_, bool late_, bool prefetches_>
+template <bool to_floor, bool by_rows, bool fetches>
 struct How {
-  static constexpr bool floors = floors_, late = late_, prefetches = prefetches_;
+  static constexpr bool floors = to_floor, late = by_rows, prefetches = fetches;
 };
 
 /// Levels out in places as wide as those of X, for `chunks` of `chunk_bytes` bytes of the rows, from `byte` on. Leaves
