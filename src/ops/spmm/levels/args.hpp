@@ -15,7 +15,7 @@ namespace bitgraph {
 struct LevelSpmmArgs : LevelSumEnd {
   CsrPatternView a;
   QuantizedView<> x;
-  RowOrderView row_order;               ///< of a CUDA device; no rows: none
+  RowOrderView row_order;               ///< no rows: none
   std::span<std::uint64_t> planes;      ///< LevelSpmmOptions::planes; empty: none
   bool prepared = false;                ///< level_spmm_prepare() has been there
   std::span<const NodeId> rows_of_few;  ///< RowOrder::at_least_of_few(), on the host

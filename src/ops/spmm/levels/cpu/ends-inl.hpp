@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of rows of levels that go out in places as wide as those of X: from counters of 16 bits to levels, by floats.
-// Included once for each instruction set (Highway's convention: the guard
-// toggles).
+// Included once for each instruction set (Highway's convention: the guard toggles).
 #if defined(BITGRAPH_OPS_SPMM_LEVELS_CPU_ENDS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef BITGRAPH_OPS_SPMM_LEVELS_CPU_ENDS_INL_HPP
 #undef BITGRAPH_OPS_SPMM_LEVELS_CPU_ENDS_INL_HPP
@@ -78,8 +77,8 @@ HWY_INLINE void store_chunk(const Source& x, const V (&levels)[Places::vectors],
   }
 }
 
-/// The end of rows of levels; the places of the slice are in the order of the counters. `late`: the levels
-/// have a scale by rows.
+/// The end of rows of levels; the places of the slice are in the order of the counters. `late`: the levels have a scale
+/// by rows.
 template <int place_bits, std::size_t chunk_bytes, bool floors, bool late>
 struct LevelStore {
   using Places = Order<place_bits, chunk_bytes>;

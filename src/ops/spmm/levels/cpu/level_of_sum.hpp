@@ -28,31 +28,6 @@ struct ScalesOfRow {
   [[nodiscard]] bool operator==(const ScalesOfRow&) const = default;
 };
 
-/// A table of rows of each length below Table::lengths: Table::Rows of each, whose scales these rows must have.
-template <class Table>
-class KnownRows {
- public:
-  using Rows = typename Table::Rows;
-
-  KnownRows(const LevelSpmmArgs& args, const Rows* rows)
-      : args_(args), rows_(rows), row_scale_(args.row_scale), is_late_(args.epilogue.is_late()) {}
-
-  /// Those of row i. Null where the table has none for its length and scales.
-  [[nodiscard]] const Rows* of(std::size_t i, std::size_t length) const noexcept {
-    if (length >= Table::lengths) return nullptr;
-    const Rows& its = rows_[length];
-    const auto scale = std::bit_cast<std::uint32_t>(row_scale_ == nullptr ? 1.0F : row_scale_[i]);
-    if (!its.is_known() || its.scales.row_scale != scale) return nullptr;
-    return !is_late_ || its.scales == ScalesOfRow::of(args_, i) ? &its : nullptr;
-  }
-
- private:
-  const LevelSpmmArgs& args_;
-  const Rows* rows_;
-  const float* row_scale_;
-  bool is_late_;
-};
-
 /// The first row of each length below `lengths`; no_row where there is none, or where larger sums may have lower
 /// levels. O(nrows).
 inline constexpr NodeId no_row = ~NodeId{0};
@@ -89,12 +64,10 @@ class LevelOfSum {
     return epilogue_.is_late() ? epilogue_.late_level(late_, place, bits_) : epilogue_.level(place, least_, bits_);
   }
 
-  /// Levels between a sum and the next one, but for rounding.
-  [[nodiscard]] float slope() const { return by_step_ * late_.factor; }
-
   /// The least sum, from `first` up to `end`, that has level `level` or a higher one; larger sums have no lower level.
   [[nodiscard]] std::size_t least_sum(std::uint32_t level, std::size_t first, std::size_t end) const {
-    const float near = (static_cast<float>(level) - begins_ - late_.place(rest_)) / slope();  // but for rounding
+    const float slope = by_step_ * late_.factor;  // levels between a sum and the next one
+    const float near = (static_cast<float>(level) - begins_ - late_.place(rest_)) / slope;  // but for rounding
     std::size_t middle = first;
     if (near > static_cast<float>(first) && near < static_cast<float>(end)) middle = static_cast<std::size_t>(near);
     for (std::size_t step = 1; first < end; step *= 2) {

@@ -271,6 +271,7 @@ namespace {
 
 HWY_EXPORT(sum_rows);
 HWY_EXPORT(sum_rows_wide);
+
 }  // namespace
 
 void level_spmm(const Cpu& backend, const LevelSpmmArgs& args) {

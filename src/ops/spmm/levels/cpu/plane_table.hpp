@@ -34,8 +34,6 @@ class PlaneTable {
   struct Rows {
     ScalesOfRow scales;
     std::uint32_t first = 0;  ///< word of the table where their thresholds begin; 0: they have none
-
-    [[nodiscard]] bool is_known() const noexcept { return first != 0; }
   };
 
   /// Words for rows of so many pieces.
@@ -69,6 +67,31 @@ class PlaneTable {
 
   std::size_t row_words_;
   std::uint64_t* words_;
+};
+
+/// Looks up rows of a table.
+class KnownRows {
+ public:
+  explicit KnownRows(const LevelSpmmArgs& args)
+      : args_(args),
+        rows_(PlaneTable(args).rows()),
+        row_scale_(args.row_scale),
+        is_late_(args.epilogue.is_late()) {}
+
+  /// Those of row i. Null where the table has none for its length and scales.
+  [[nodiscard]] const PlaneTable::Rows* of(std::size_t i, std::size_t length) const noexcept {
+    if (length >= PlaneTable::lengths) return nullptr;
+    const PlaneTable::Rows& its = rows_[length];
+    const auto scale = std::bit_cast<std::uint32_t>(row_scale_ == nullptr ? 1.0F : row_scale_[i]);
+    if (its.first == 0 || its.scales.row_scale != scale) return nullptr;
+    return !is_late_ || its.scales == ScalesOfRow::of(args_, i) ? &its : nullptr;
+  }
+
+ private:
+  const LevelSpmmArgs& args_;
+  const PlaneTable::Rows* rows_;
+  const float* row_scale_;
+  bool is_late_;
 };
 
 }  // namespace bitgraph

@@ -190,7 +190,7 @@ class PieceSums {
         part_(args.x.row_bytes / sizeof(std::uint64_t)),
         x_(reinterpret_cast<const std::uint64_t*>(args.x.data) + first_piece * piece_words),
         out_(reinterpret_cast<std::uint64_t*>(args.out.levels.data) + first_piece * piece_words),
-        known_(args, PlaneTable(args).rows()),
+        known_(args),
         table_(args.planes.data() + first_piece * piece_words) {}
 
   /// Rows in the order of their length.
@@ -260,7 +260,7 @@ class PieceSums {
   std::size_t part_;  ///< words of a row
   const std::uint64_t* x_;
   std::uint64_t* out_;
-  KnownRows<PlaneTable> known_;
+  KnownRows known_;
   const std::uint64_t* table_;
 };
 
