@@ -73,10 +73,7 @@ class PlaneTable {
 class KnownRows {
  public:
   explicit KnownRows(const LevelSpmmArgs& args)
-      : args_(args),
-        rows_(PlaneTable(args).rows()),
-        row_scale_(args.row_scale),
-        is_late_(args.epilogue.is_late()) {}
+      : args_(args), rows_(PlaneTable(args).rows()), row_scale_(args.row_scale), is_late_(args.epilogue.is_late()) {}
 
   /// Those of row i. Null where the table has none for its length and scales.
   [[nodiscard]] const PlaneTable::Rows* of(std::size_t i, std::size_t length) const noexcept {
