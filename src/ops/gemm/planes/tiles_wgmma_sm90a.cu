@@ -244,9 +244,13 @@ struct Kernel {
         if (is_taken) store_shared_word(table_of(g) + place * 4, tiles_at + (lane - brought) * tile_bytes);
       }
       if (threadIdx.x % group_threads == 0) is_last[stage] = slabs.is_end && s + 1 == num_stages;
-      __syncwarp();
       const unsigned bytes = (mine < slabs.count ? bytes_of_slab : 0) + (brings_tiles ? taken * tile_bytes : 0);
-      if (lane == 0) bulk_copy::arrive_and_expect(barrier, bytes);
+      // Who has written tells the barrier.
+      if (lane == 0) {
+        bulk_copy::arrive_and_expect(barrier, bytes);
+      } else if (!brings_tiles) {
+        bulk_copy::arrive(barrier);
+      }
       __syncwarp();
       if (slabs.brings[0] == mine || slabs.brings[1] == mine)
         bulk_copy::bring(at + warp * slab_bytes, slabs.brings[0] == mine ? x_0 : x_1, bytes_of_slab, barrier);
@@ -336,7 +340,7 @@ __global__ void __launch_bounds__(threads, 1) plane_gemm_wgmma_tiles(const __gri
   if (threadIdx.x < tile_words) zeros[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     for (unsigned s = 0; s < Made::stages; ++s) {
-      bulk_copy::init(full + s * 8, stage_slabs);
+      bulk_copy::init(full + s * 8, groups * (1 + 32));  // of warps that bring tiles a lane, of the others all
       bulk_copy::init(empty + s * 8, groups * group_threads);
     }
     bulk_copy::show_barriers();
