@@ -18,7 +18,7 @@ enum class BoundsOf : std::uint8_t {
   range,        ///< the least and the greatest value
   percentile,   ///< the values that a share of all lie below, or above
   least_error,  ///< the range made smaller about its middle, as far as that makes the mean squared error smaller
-  clipped       ///< the same, about 0 and as far as a hundredth: for values of which a few are far larger than the rest
+  clipped       ///< the same, about 0, as far as a hundredth; of more than 4 bits, errors of what is cut off count more
 };
 
 struct Bounds {

@@ -62,16 +62,27 @@ Grid grid_of(double least, double greatest, const QuantizeOptions& options) {
   return {step, static_cast<float>(-std::nearbyint(-least / step) * step)};
 }
 
-double squared_error(std::span<const float> values, const Grid& grid, const QuantizeOptions& options) {
+/// The sum of squared errors. Those of values beyond the levels, half a step or more, count `cut_off` times.
+double squared_error(std::span<const float> values, const Grid& grid, const QuantizeOptions& options, double cut_off) {
+  constexpr double margin = 0.5;
   const double most = std::ldexp(1.0, options.bits) - 1;
   double sum = 0;
   for (const float x : values) {
-    const double place = std::clamp((static_cast<double>(x) - grid.offset) / grid.step, 0.0, most);
+    const double exact = (static_cast<double>(x) - grid.offset) / grid.step;
+    const double place = std::clamp(exact, 0.0, most);
     const double level = options.rounding == Rounding::nearest ? std::nearbyint(place) : std::floor(place);
     const double error = level * grid.step + grid.offset - x;
-    sum += error * error;
+    const bool beyond = exact < -margin || exact > most + margin;
+    sum += error * error * (beyond ? cut_off : 1.0);
   }
   return sum;
+}
+
+/// How often the error of a value that is cut off counts. Errors of rounding cancel out in sums, and the more so the
+/// smaller they are beside the values; those of cutting off all have one sign. Up to 4 bits both are alike.
+double weight_of_cut_off(const QuantizeOptions& options) {
+  constexpr double alike = 4, tenfold = 4;  // bits; more of them for ten times the weight
+  return options.bounds == BoundsOf::clipped ? std::pow(10.0, std::max(0.0, (options.bits - alike) / tenfold)) : 1.0;
 }
 
 /// The grid for the values of one extent, which may change their order.
@@ -92,10 +103,11 @@ Grid choose_grid(std::span<float> values, const QuantizeOptions& options) {
   const double from = *least, to = *greatest;
   Grid best = grid_of(from, to, options);
   if (options.bounds == BoundsOf::range || !(to > from)) return best;
-  double least_error = squared_error(values, best, options);
+  const double cut_off = weight_of_cut_off(options);
+  double least_error = squared_error(values, best, options, cut_off);
   const auto look = [&](double smaller_from, double smaller_to) {
     const Grid grid = grid_of(smaller_from, smaller_to, options);
-    const double error = squared_error(values, grid, options);
+    const double error = squared_error(values, grid, options, cut_off);
     if (error >= least_error) return;
     least_error = error;
     best = grid;
