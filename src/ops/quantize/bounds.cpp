@@ -62,18 +62,19 @@ Grid grid_of(double least, double greatest, const QuantizeOptions& options) {
   return {step, static_cast<float>(-std::nearbyint(-least / step) * step)};
 }
 
-/// The sum of squared errors. Those of values beyond the levels, half a step or more, count `cut_off` times.
+/// The sum of squared errors. Those that are larger than rounding makes, of values beyond the levels, count `cut_off`
+/// times.
 double squared_error(std::span<const float> values, const Grid& grid, const QuantizeOptions& options, double cut_off) {
-  constexpr double margin = 0.5;
+  const bool nearest = options.rounding == Rounding::nearest;
+  const double most_rounding = nearest ? 0.5 : 1.0;  // steps
   const double most = std::ldexp(1.0, options.bits) - 1;
   double sum = 0;
   for (const float x : values) {
     const double exact = (static_cast<double>(x) - grid.offset) / grid.step;
     const double place = std::clamp(exact, 0.0, most);
-    const double level = options.rounding == Rounding::nearest ? std::nearbyint(place) : std::floor(place);
+    const double level = nearest ? std::nearbyint(place) : std::floor(place);
     const double error = level * grid.step + grid.offset - x;
-    const bool beyond = exact < -margin || exact > most + margin;
-    sum += error * error * (beyond ? cut_off : 1.0);
+    sum += error * error * (std::abs(exact - level) > most_rounding ? cut_off : 1.0);
   }
   return sum;
 }

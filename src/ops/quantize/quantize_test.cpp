@@ -219,9 +219,8 @@ TEST(Quantize, ClippedBoundsServeWhatIsNotAnOutlier) {
   EXPECT_LT(error(BoundsOf::clipped), 0.8 * error(BoundsOf::least_error));
 }
 
-/// The greatest level of n values evenly spread over 0 .. 1 and of one of 20, by the least error: rounding costs
-/// n (c / 255)^2 / 12 with bounds 0 .. c, and what is cut off (20 - c)^2, so that c is 20 / (1 + n / (12 255^2))
-/// = 13.2.
+/// n values are spread evenly over 0 .. 1, and one is 20. With 7 bits and bounds 0 .. c, rounding costs
+/// n (c / 127)^2 / 12, and cutting off (20 - c)^2: together the least at c = 20 / (1 + n / (12 127^2)) = 13.2.
 TEST(Quantize, ClippedBoundsOfManyLevelsCutOffLessThanTheLeastErrorDoes) {
   constexpr std::size_t n = 100'000;
   Floats x(1, n);

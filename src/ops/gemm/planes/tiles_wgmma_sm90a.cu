@@ -4,7 +4,7 @@
 // each, and a stage has the next four slabs that one of them meets, with both rows' tiles there: zeros for a tile that
 // is not stored. Four more warps bring stages ahead, each one slab of a stage. They see the next 32 tiles of both rows,
 // a lane one of each, and number the slabs of these at once; so a stage takes few instructions. Tiles of a row lie one
-// after the other, and one copy brings those of a stage. A table says where the groups find them. They go from shared
+// after the other, and one copy brings those of a stage. A table says where the groups find them. Tiles go from shared
 // memory to registers; a loaded tile meets all planes of X (QGTC, section 4.4), and empty tiles are neither stored nor
 // tested (4.3).
 #include <bitgraph/core/kernel.cuh>
@@ -194,8 +194,8 @@ struct Kernel {
     return left;
   }
 
-  /// By the third group, a warp for each slab of a stage. What the next part needs of the graph is asked for a part
-  /// ahead, where its tiles begin two parts.
+  /// By the third group, a warp for each slab of a stage. Columns of tiles are asked for one part ahead, and where the
+  /// rows of tiles begin two parts ahead.
   __device__ void bring_operands() {
     Part part = problem.first(), later = problem.behind(part);
     TilesLeft left = tiles_of(part);
