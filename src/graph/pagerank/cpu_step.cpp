@@ -86,31 +86,36 @@ HWY_INLINE void sum_csr(const Matrix& a, std::size_t first, std::size_t last, co
 }
 
 /// The sums of one tile row, for tiles [t, end), end - t at most `piece`. Lanes hold columns; a vector is a part of one
-/// row of the tile.
+/// row of the tile. The parts of a tile are added up first: with short vectors there are many, and a sum that took all
+/// of them one after another would be off by more than single_precision_floor() allows.
 template <int K, class T>
 HWY_INLINE void sum_tiles(const TileWord<K>* HWY_RESTRICT tiles, const NodeId* HWY_RESTRICT ind, EdgeOffset t,
                           EdgeOffset end, const T* HWY_RESTRICT x, double* HWY_RESTRICT sums) {
   const hn::CappedTag<T, K> d;
-  constexpr int lanes = HWY_MIN(static_cast<int>(HWY_LANES(T)), K);
+  constexpr int lanes = HWY_MIN(static_cast<int>(HWY_LANES(T)), K), parts = K / lanes;
   hn::Vec<decltype(d)> rows[K];
   for (auto& row : rows) row = hn::Zero(d);
   for (; t < end; ++t) {
     const T* from = x + std::size_t{ind[t]} * K;
-    for (int part = 0; part < K / lanes; ++part) {
-      const auto values = hn::LoadU(d, from + part * lanes);
-      for (int r = 0; r < K; ++r) {
-        std::uint64_t bits = 0;
-        if constexpr (K == 4) {
-          bits = static_cast<unsigned>(tiles[t]) >> (4 * r + part * lanes);
-        } else {
-          bits = static_cast<std::uint64_t>(tiles[t * K + static_cast<EdgeOffset>(r)]) >> (part * lanes);
-        }
-        if constexpr (K > 16) {
-          if (bits == 0) continue;
-        }
-        const auto mask = hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
-        rows[r] = hn::Add(rows[r], hn::IfThenElseZero(mask, values));
+    hn::Vec<decltype(d)> values[parts];
+    for (int part = 0; part < parts; ++part) values[part] = hn::LoadU(d, from + part * lanes);
+    for (int r = 0; r < K; ++r) {
+      std::uint64_t bits = 0;
+      if constexpr (K == 4) {
+        bits = static_cast<unsigned>(tiles[t]) >> (4 * r);
+      } else {
+        bits = static_cast<std::uint64_t>(tiles[t * K + static_cast<EdgeOffset>(r)]);
       }
+      if constexpr (K > 16) {
+        if (bits == 0) continue;
+      }
+      const auto set_of = [&](int part) HWY_ATTR {
+        const std::uint64_t its = bits >> (part * lanes);
+        return hn::IfThenElseZero(hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&its)), values[part]);
+      };
+      auto sum = set_of(0);
+      for (int part = 1; part < parts && bits >> (part * lanes) != 0; ++part) sum = hn::Add(sum, set_of(part));
+      rows[r] = hn::Add(rows[r], sum);
     }
   }
   for (int r = 0; r < K; ++r) sums[r] += hn::GetLane(hn::SumOfLanes(d, rows[r]));

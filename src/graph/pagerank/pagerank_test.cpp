@@ -72,6 +72,18 @@ TEST(PageRank, IsAFixedPoint) {
   }
 }
 
+/// Each lane of a short vector adds up more of a hub's neighbours than a lane of a long one.
+TEST(PageRank, IsAFixedPointOnEveryInstructionSet) {
+  const CsrPattern pattern = test::star_pattern(20001);
+  test::everywhere([&](const Device& device) {
+    for (const PageRankOptions& options :
+         {PageRankOptions{}, PageRankOptions{.tolerance = 1e-11, .max_iterations = 300}}) {
+      test::for_each_packing(pattern, device,
+                             [&](const PackedGraph& graph) { verify(pattern, pagerank(graph, options), options); });
+    }
+  });
+}
+
 TEST(PageRank, RunsTheRequestedNumberOfIterations) {
   for (const test::GraphCase& graph_case : all_cases()) {
     const CsrPattern& pattern = graph_case.pattern;
