@@ -161,7 +161,8 @@ TEST(LevelSpmmCuda, HubsOfOneBlockAndOfManyAreThoseOfTheReference) {
   };
   for (const Case& its :
        {Case{2, 300, ScaleExtent::column}, Case{4, 32, ScaleExtent::row}, Case{4, 128, ScaleExtent::tensor},
-        Case{8, 16, ScaleExtent::column}, Case{8, 128, ScaleExtent::row}}) {
+        Case{4, 72, ScaleExtent::row}, Case{8, 16, ScaleExtent::column}, Case{8, 40, ScaleExtent::column},
+        Case{8, 128, ScaleExtent::row}}) {
     SCOPED_TRACE(testing::Message() << its.bits << " bits, " << its.width << " features");
     const Aggregation aggregation(a, its.width, its.bits, ScaleExtent::column, true);
     const There there(a, aggregation, true, device);

@@ -21,8 +21,9 @@ namespace {
 using namespace level_cases;
 using Floats = DenseMatrix<float>;
 
-constexpr int widths[] = {1, 2, 3, 4, 5, 8, 9, 16};
-constexpr std::size_t features[] = {0, 1, 7, 16, 63, 64, 65, 129, 300};
+const std::vector<int> widths = test::sanitized ? std::vector{1, 2, 4, 8, 16} : std::vector{1, 2, 3, 4, 5, 8, 9, 16};
+const std::vector<std::size_t> features = test::sanitized ? std::vector<std::size_t>{0, 1, 63, 65, 300}
+                                                          : std::vector<std::size_t>{0, 1, 7, 16, 63, 64, 65, 129, 300};
 
 template <class T>
 void expect_equal(const DenseMatrix<T>& actual, const DenseMatrix<std::int64_t>& expected) {
@@ -197,6 +198,7 @@ TEST(LevelSpmm, LevelsInPlanesAreThoseOfTheReference) {
   all.push_back({"wide", test::random_pattern(700, 30'000, 0.001, 1)});
   for (const GraphCase& graph : all) {
     for (const std::size_t width : {64U, 128U, 192U, 256U, 576U}) {
+      if (test::sanitized && (width == 128 || width == 256)) continue;
       const ScaleExtent extent = extents[turn % 3];
       const RowScales kind = kinds[turn++ % 4];
       SCOPED_TRACE(testing::Message() << graph.name << ", " << width << " features, extent " << static_cast<int>(extent)

@@ -9,10 +9,10 @@
 //
 // Levels in planes (LevelPacking) are added up as they are, and leave in planes: nothing is made of X but thresholds.
 #include "core/cuda/launch.cuh"
-#include "ops/spmm/levels/gather.cuh"
-#include "ops/spmm/levels/planes.cuh"
+#include "ops/spmm/levels/cuda/gather.cuh"
+#include "ops/spmm/levels/cuda/planes.cuh"
+#include "ops/spmm/levels/cuda/store.cuh"
 #include "ops/spmm/levels/planes.hpp"
-#include "ops/spmm/levels/store.cuh"
 
 #include <algorithm>
 #include <bit>

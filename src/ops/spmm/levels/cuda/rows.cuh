@@ -2,20 +2,19 @@
 // Sums of levels over neighbours on a CUDA device. A lane has 8 or 16 bytes of the rows of X, and as many lanes as a
 // row takes are a set. A set adds up a short row, a warp's sets share a longer one, a block's warps share a hub. Levels
 // of 4 or 8 bits are added packed, in sums of 16 bits, and become numbers once a row.
+#pragma once
+
 #include "core/cuda/join_lanes.cuh"
 #include "core/cuda/launch.cuh"
-#include "ops/spmm/levels/gather.cuh"
-#include "ops/spmm/levels/planes.hpp"
-#include "ops/spmm/levels/store.cuh"
-#include "ops/spmm/levels/sums.cuh"
+#include "ops/spmm/levels/cuda/gather.cuh"
+#include "ops/spmm/levels/cuda/store.cuh"
+#include "ops/spmm/levels/cuda/sums.cuh"
 #include "ops/spmm/levels/tuning.hpp"
 
 #include <algorithm>
 #include <bit>
 
-namespace bitgraph {
-
-namespace level_cuda {
+namespace bitgraph::level_cuda {
 
 namespace {
 
@@ -49,10 +48,19 @@ struct RowBlocks {
   unsigned rows_of_warp = 0;  ///< without an order: rows that a warp takes
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, Ends ends>
+/// How a lane reads its part of a row of X.
+enum class PartShape : unsigned char {
+  two_words,   ///< of eight bytes
+  four_words,  ///< of 16 bytes, where rows begin at multiples of them
+  halves       ///< of 16 bytes in two loads
+};
+
+template <unsigned Bits, PartShape shape, unsigned Lanes, Ends ends>
 struct Kernel {
+  static constexpr unsigned words = shape == PartShape::two_words ? 2 : 4;
+  using Reader = PartReader<words, shape == PartShape::halves>;
   using End = RowEnd<ends>;
-  using Levels = LaneLevels<Bits, Words>;
+  using Levels = LaneLevels<Bits, words>;
   static constexpr unsigned features = Levels::features;
   static constexpr unsigned sets = 32 / Lanes;
   static constexpr unsigned slice = Lanes * features;               ///< columns of a block
@@ -89,7 +97,7 @@ struct Kernel {
   const LevelSpmmArgs& args;
   const RowBlocks& blocks;
   Storage& storage;
-  PartReader<Words> read;
+  Reader read;
 
   __device__ Kernel(const LevelSpmmArgs& the_args, const RowBlocks& the_blocks, Storage& the_storage)
       : args(the_args),
@@ -177,7 +185,7 @@ struct Kernel {
     for (unsigned r = 0; r < narrow_lanes; ++r) {
       Levels sums;
       const auto add_half = [&](unsigned from) {
-        Part<Words> parts[batch / 2] = {};
+        Part<words> parts[batch / 2] = {};
 #pragma unroll
         for (unsigned k = 0; k < batch / 2; ++k) {
           if ((from + k) * narrow_lanes + own < taken[r].n) parts[k] = read(column[r][from + k]);
@@ -238,7 +246,7 @@ struct Kernel {
     constexpr std::uint32_t portion = batch * hub_sets;
     constexpr std::uint32_t stretch = Levels::most_neighbors / batch * portion * warps;
     const unsigned lane = threadIdx.x % HubLanes;
-    const PartReader<Words> read_part(args.x, blockIdx.y * Lanes + first_part + lane);
+    const Reader read_part(args.x, blockIdx.y * Lanes + first_part + lane);
     for (unsigned c = threadIdx.x; c < hub_columns; c += threads) storage.hub_sums[c] = 0;
     __syncthreads();
     for (std::uint32_t at = 0; at < taken.n; at += min(stretch, taken.n - at)) {
@@ -313,12 +321,14 @@ struct Kernel {
   }
 };
 
-template <unsigned Bits, unsigned Words, unsigned Lanes, Ends ends>
-__global__ void __launch_bounds__(threads, Bits == 8 && Words == 4 ? tuning.byte_blocks : tuning.blocks)
+template <unsigned Bits, PartShape shape, unsigned Lanes, Ends ends>
+__global__ void __launch_bounds__(threads,
+                                  Bits == 8 && shape == PartShape::four_words ? tuning.byte_blocks : tuning.blocks)
     level_spmm_rows(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ RowBlocks blocks) {
   trigger_dependent_launch();
-  __shared__ typename Kernel<Bits, Words, Lanes, ends>::Storage storage;
-  Kernel<Bits, Words, Lanes, ends> kernel(args, blocks, storage);
+  using Made = Kernel<Bits, shape, Lanes, ends>;
+  __shared__ typename Made::Storage storage;
+  Made kernel(args, blocks, storage);
   if (args.row_order.row == nullptr) {
     kernel.take_stored();
   } else {
@@ -326,63 +336,15 @@ __global__ void __launch_bounds__(threads, Bits == 8 && Words == 4 ? tuning.byte
   }
 }
 
-/// Eight levels of a row from column `first` on; zeros where the row has none.
-__device__ void load_levels(std::uint32_t (&level)[unit], const QuantizedView<>& x, NodeId row, std::size_t first) {
-  if (x.bits <= 8) {
-#pragma unroll
-    for (unsigned n = 0; n < unit; ++n) level[n] = first + n < x.ncols ? level_of(x, row, first + n) : 0;
-    return;
-  }
-#pragma unroll
-  for (unsigned n = 0; n < unit; n += 4) {  // rows begin and end at multiples of four levels
-    const std::size_t byte = 2 * (first + n);
-    uint2 four = {};
-    if (byte < x.row_bytes) four = __ldg(reinterpret_cast<const uint2*>(x.row(row) + byte));
-    level[n] = four.x & 0xFFFFU;
-    level[n + 1] = four.x >> 16;
-    level[n + 2] = four.y & 0xFFFFU;
-    level[n + 3] = four.y >> 16;
-  }
-}
+inline unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }
 
-/// Levels of more than 8 bits, and sums that may pass 32: some lanes share the neighbours of eight columns of a row.
-template <Ends ends>
-__global__ void __launch_bounds__(threads)
-    level_spmm_wide(const __grid_constant__ LevelSpmmArgs args, std::size_t groups) {
-  constexpr unsigned lanes = tuning.wide_lanes;
-  const std::size_t item = (std::size_t{blockIdx.x} * threads + threadIdx.x) / lanes;
-  const bool exists = item < groups * args.a.nrows;
-  const std::size_t first = item % groups * unit;
-  const TakenRow taken(args, exists ? static_cast<NodeId>(item / groups) : no_row);
-  std::int64_t sum[unit] = {};
-#pragma unroll 4
-  for (std::uint32_t e = threadIdx.x % lanes; e < taken.n; e += lanes) {
-    std::uint32_t level[unit];
-    load_levels(level, args.x, __ldg(taken.columns + e), first);
-#pragma unroll
-    for (unsigned n = 0; n < unit; ++n) sum[n] += level[n];
-  }
-#pragma unroll
-  for (unsigned n = 0; n < unit; ++n) {
-#pragma unroll
-    for (unsigned apart = lanes / 2; apart != 0; apart /= 2) sum[n] += __shfl_xor_sync(full_warp, sum[n], apart);
-  }
-  if (!exists || threadIdx.x % lanes != 0) return;
-  const RowEnd<ends> end(args, taken);
-  store_unit<ends, 1>(
-      args, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<false, std::int64_t>{sum}; },
-      [&](unsigned n) { return SumPlace(args, args.x.ncols, first + n); });
-}
-
-unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }
-
-template <unsigned Bits, unsigned Words, unsigned Lanes, Ends ends>
+template <unsigned Bits, PartShape shape, unsigned Lanes, Ends ends>
 void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
   constexpr unsigned sets = 32 / Lanes;
   RowBlocks blocks;
   unsigned count = 0;
   if (args.row_order.row != nullptr) {
-    using Made = Kernel<Bits, Words, Lanes, ends>;
+    using Made = Kernel<Bits, shape, Lanes, ends>;
     const auto rows_from = [&](EdgeOffset entries) { return rows_of_at_least(args.row_order, entries); };
     // What a warp, and then a block, takes for its row grows with the time that all rows take.
     const EdgeOffset least = Made::narrow ? tuning.narrow_rounds : tuning.least_rounds;
@@ -402,60 +364,32 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
     count = blocks_of(args.a.nrows, warps * blocks.rows_of_warp);
   }
   if (count == 0) return;
-  static ProgrammaticKernel kernel(level_spmm_rows<Bits, Words, Lanes, ends>, "level_spmm_rows",
+  static ProgrammaticKernel kernel(level_spmm_rows<Bits, shape, Lanes, ends>, "level_spmm_rows",
                                    FirstLevelCache::large);
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks);
 }
 
-template <unsigned Bits, unsigned Words, Ends ends = Ends::plain>
+/// The fewest lanes that have a row of so many columns, `Least` to `Most`; wider rows go in slices.
+template <unsigned Bits, PartShape shape, Ends ends, unsigned Least, unsigned Most>
+void launch_lanes(const Device& device, const LevelSpmmArgs& args, std::size_t columns) {
+  constexpr std::size_t slice = Kernel<Bits, shape, Least, ends>::slice;
+  if constexpr (Least < Most) {
+    if (columns > slice) return launch_lanes<Bits, shape, ends, 2 * Least, Most>(device, args, columns);
+  }
+  launch<Bits, shape, Least, ends>(device, args, static_cast<unsigned>((columns + slice - 1) / slice));
+}
+
+/// Parts of 16 bytes. Of rows of up to 24 bytes parts of eight: lanes of larger ones would be alone, or half idle.
+template <unsigned Bits, Ends ends>
 void launch_parts(const Device& device, const LevelSpmmArgs& args) {
-  constexpr std::size_t features = LaneLevels<Bits, Words>::features;
-  const std::size_t parts = (stored_columns(args.out, args.x.ncols) + features - 1) / features;
-  const auto slices = static_cast<unsigned>((parts + most_lanes - 1) / most_lanes);
-  if constexpr (Words == 2) {  // of four words a row has two parts or more
-    if (parts <= 1) return launch<Bits, Words, 1, ends>(device, args, slices);
-  }
-  if (parts <= 2) return launch<Bits, Words, 2, ends>(device, args, slices);
-  if (parts <= 4) return launch<Bits, Words, 4, ends>(device, args, slices);
-  launch<Bits, Words, most_lanes, ends>(device, args, slices);
-}
-
-template <unsigned Bits>
-void launch_bits(const Device& device, const LevelSpmmArgs& args) {
-  // Any row has parts of two words, and any width fits a few slices of them: rare ends have few kernels.
-  if (args.epilogue.activation == Activation::tanh) {
-    constexpr std::size_t slice = most_lanes * LaneLevels<Bits, 2>::features;
-    const std::size_t columns = stored_columns(args.out, args.x.ncols);
-    return launch<Bits, 2, most_lanes, Ends::rare>(device, args, static_cast<unsigned>((columns + slice - 1) / slice));
-  }
-  if (args.epilogue.is_late()) return launch_parts<Bits, 2, Ends::by_rows>(device, args);
-  // A row that is one part would have a lone lane.
-  if (args.x.row_bytes % sizeof(uint4) == 0 && args.x.row_bytes > sizeof(uint4))
-    return launch_parts<Bits, 4>(device, args);
-  launch_parts<Bits, 2>(device, args);
-}
-
-template <Ends ends>
-void launch_wide(const Device& device, const LevelSpmmArgs& args) {
-  const std::size_t groups = (stored_columns(args.out, args.x.ncols) + unit - 1) / unit;
-  const unsigned blocks = blocks_for(groups * args.a.nrows * tuning.wide_lanes, threads);
-  level_spmm_wide<ends><<<blocks, threads, 0, stream_of(device)>>>(args, groups);
-  cuda_check_launch("level_spmm_wide");
+  constexpr std::size_t part = sizeof(uint4);
+  const std::size_t bytes = args.x.row_bytes, columns = stored_columns(args.out, args.x.ncols);
+  if (bytes % part == 0 && bytes > part)
+    return launch_lanes<Bits, PartShape::four_words, ends, 2, most_lanes>(device, args, columns);
+  if (bytes > 2 * part) return launch_lanes<Bits, PartShape::halves, ends, 4, most_lanes>(device, args, columns);
+  launch_lanes<Bits, PartShape::two_words, ends, 1, 4>(device, args, columns);
 }
 
 }  // namespace
 
-}  // namespace level_cuda
-
-void level_spmm(const Cuda& backend, const LevelSpmmArgs& args) {
-  using namespace level_cuda;
-  if (args.a.nrows == 0 || args.x.ncols == 0) return;
-  if (sums_by_planes(args)) return level_spmm_by_planes(backend.device, args);
-  constexpr std::size_t longest_row = std::size_t{1} << 31;  // of X, in bytes
-  if (level_place_bits(args.x.bits) == 16 || args.wide || args.x.row_bytes > longest_row)
-    return args.epilogue.is_rare() ? launch_wide<Ends::rare>(backend.device, args)
-                                   : launch_wide<Ends::plain>(backend.device, args);
-  level_place_bits(args.x.bits) == 4 ? launch_bits<4>(backend.device, args) : launch_bits<8>(backend.device, args);
-}
-
-}  // namespace bitgraph
+}  // namespace bitgraph::level_cuda

@@ -4,7 +4,7 @@
 
 #include "core/cuda/join_lanes.cuh"
 #include "ops/level_views.hpp"
-#include "ops/spmm/levels/sums.cuh"
+#include "ops/spmm/levels/cuda/sums.cuh"
 #include "ops/spmm/levels/tuning.hpp"
 
 #include <bitgraph/core/kernel.cuh>
@@ -25,18 +25,22 @@ inline NodeId rows_of_at_least(const RowOrderView& order, EdgeOffset entries) {
   return order.at_least[std::min<std::size_t>(std::bit_width(entries - 1), order.at_least.size() - 1)];
 }
 
-/// The rows of X as a lane reads them. Places are products of 32 bits: one instruction.
-template <unsigned Words>
+/// The rows of X as a lane reads them. Places are products of 32 bits: one instruction. With `InHalves` parts of four
+/// words are two loads, since rows begin at multiples of eight bytes; the last part of a row may be a half.
+template <unsigned Words, bool InHalves = false>
 struct PartReader {
+  static_assert(Words == 4 || !InHalves);
   const std::uint8_t* first;
   std::uint32_t row_bytes;
-  bool reads;  ///< rows have this part
-  bool few;    ///< levels have at most 2 bits
+  bool reads;       ///< rows have this part
+  bool has_second;  ///< and its second half
+  bool few;         ///< levels have at most 2 bits
 
   __device__ PartReader(const QuantizedView<>& x, unsigned part)
       : first(x.data + std::size_t{part} * sizeof(Part<Words>)),
         row_bytes(static_cast<std::uint32_t>(x.row_bytes)),
-        reads(part < row_bytes / sizeof(Part<Words>)),
+        reads(part * sizeof(Part<Words>) < row_bytes),
+        has_second(part * sizeof(Part<Words>) + sizeof(uint2) < row_bytes),
         few(x.bits <= 2) {
     // The compiler would make both anew for each neighbour.
     asm volatile("" : "+l"(first));
@@ -45,16 +49,22 @@ struct PartReader {
   __device__ Part<Words> operator()(NodeId row) const {
     const std::uint8_t* at;
     asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(row_bytes), "l"(first));
-    return __ldg(reinterpret_cast<const Part<Words>*>(at));
+    if constexpr (InHalves) {
+      const auto* const halves = reinterpret_cast<const uint2*>(at);
+      const uint2 one = __ldg(halves), two = has_second ? __ldg(halves + 1) : uint2{};
+      return {one.x, one.y, two.x, two.y};
+    } else {
+      return __ldg(reinterpret_cast<const Part<Words>*>(at));
+    }
   }
 };
 
 /// Adds neighbours of a row. `Sets` sets of `Lanes` lanes share its `n` columns, which begin at `cols`: they read a
 /// portion of batch * Sets columns from `first` on, then the portion `step` columns further on, and so on. The first
 /// columns come before wait(). `first` and `step` are the same in the whole warp.
-template <unsigned Lanes, unsigned Sets, class Sums, class Wait>
-__device__ void add_neighbors(Sums& sums, const PartReader<Sums::words>& read, const NodeId* cols, std::uint32_t n,
-                              std::uint32_t first, std::uint32_t step, const Wait& wait) {
+template <unsigned Lanes, unsigned Sets, class Sums, class Reader, class Wait>
+__device__ void add_neighbors(Sums& sums, const Reader& read, const NodeId* cols, std::uint32_t n, std::uint32_t first,
+                              std::uint32_t step, const Wait& wait) {
   constexpr unsigned group = Lanes * Sets;
   constexpr unsigned portion = batch * Sets;
   constexpr unsigned loads = (portion + group - 1) / group;

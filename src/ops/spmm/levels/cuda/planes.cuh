@@ -5,8 +5,8 @@
 #pragma once
 
 #include "ops/cuda_vote_counters.cuh"
+#include "ops/spmm/levels/cuda/sums.cuh"
 #include "ops/spmm/levels/planes.hpp"
-#include "ops/spmm/levels/sums.cuh"
 
 #include <cstddef>
 #include <cstdint>
