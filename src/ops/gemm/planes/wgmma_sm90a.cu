@@ -37,7 +37,7 @@ struct Problem {
   unsigned slabs = 0, chunks = 0;  ///< of the columns of A: slabs, and stages that they fill
   unsigned column_tiles = 1;
   unsigned first_plane = 0;  ///< of X; with one behind the first its sums are added to the output
-  std::size_t tiles = 0;
+  unsigned tiles = 0;        ///< in 32 bits, as a block divides their numbers
 };
 
 /// X: pieces of one slab follow one another, column by column; the next slab begins `slab_bytes` later.
@@ -80,9 +80,9 @@ struct Kernel {
   /// By one warp. Octets lie one after the other if all of their planes are multiplied.
   __device__ void bring_operands(const CUtensorMap* map) {
     const unsigned lane = threadIdx.x % 32;
-    for (std::size_t tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
-      const std::size_t first_row = tile / problem.column_tiles * rows;
-      const std::size_t first_octet = tile % problem.column_tiles * octets;
+    for (unsigned tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
+      const std::size_t first_row = std::size_t{tile / problem.column_tiles} * rows;
+      const std::size_t first_octet = std::size_t{tile % problem.column_tiles} * octets;
       const auto width = static_cast<unsigned>(min(std::size_t{octets}, args.x.num_octets() - first_octet));
       for (int plane = args.a.bits - 1; plane >= 0; --plane) {
         for (unsigned chunk = 0; chunk < problem.chunks; ++chunk) {
@@ -133,7 +133,7 @@ struct Kernel {
 
   /// By a group: all tiles of the block.
   __device__ void multiply(unsigned group) {
-    for (std::size_t tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
+    for (unsigned tile = blockIdx.x; tile < problem.tiles; tile += gridDim.x) {
       Counts counts;
 #pragma unroll
       for (int& each : counts) each = 0;
@@ -160,8 +160,8 @@ struct Kernel {
         if (!join(counts, group)) continue;
       }
       Sums{args.out.sums, args.a.nrows, args.x.ncols, problem.first_plane}.store(
-          counts, tile / problem.column_tiles * rows + (Split ? 0 : group * group_rows),
-          tile % problem.column_tiles * columns);
+          counts, std::size_t{tile / problem.column_tiles} * rows + (Split ? 0 : group * group_rows),
+          std::size_t{tile % problem.column_tiles} * columns);
     }
   }
 
@@ -232,8 +232,8 @@ void launch(const Device& device, const PlaneGemmArgs& args, unsigned first_plan
   problem.slabs = static_cast<unsigned>(args.x.num_slabs());
   problem.chunks = (problem.slabs + stage_slabs - 1) / stage_slabs;
   problem.column_tiles = static_cast<unsigned>(up(args.x.ncols, Made::columns));
-  problem.tiles = up(args.a.nrows, Made::rows) * problem.column_tiles;
-  const auto blocks = static_cast<unsigned>(std::min<std::size_t>(problem.tiles, cuda_limits(device).multiprocessors));
+  problem.tiles = static_cast<unsigned>(up(args.a.nrows, Made::rows)) * problem.column_tiles;
+  const unsigned blocks = std::min<unsigned>(problem.tiles, cuda_limits(device).multiprocessors);
   allow_shared_bytes(plane_gemm_wgmma<BitColumns, Planes, Split>, Made::shared_bytes, "plane_gemm_wgmma");
   static ProgrammaticKernel kernel(plane_gemm_wgmma<BitColumns, Planes, Split>, "plane_gemm_wgmma");
   kernel.launch(device, dim3(blocks), threads, Made::shared_bytes, map_of(args.a, Made::rows), problem);

@@ -68,8 +68,8 @@ __device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_
 }
 
 /// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with one scale or scales by rows,
-/// or values with an addend. `Packs`:
-/// they may be levels in planes, of which they have whole pieces.
+/// or values with an addend. `Packs`: they may be levels in planes, of which they have
+/// whole pieces.
 template <unsigned Outputs, bool ByRows, bool Packs>
 class TileStore {
  public:
@@ -173,10 +173,20 @@ class TileStore {
                              return rule.value<false>(value_of(sum, pair, k, half, t));
                            });
     }
+    // Without an addend, and to the nearest level, as nearly always: code of its own, which asks for neither each time.
+    const float least[2] = {late[0].scale.least(args.epilogue.rectifies()),
+                            late[1].scale.least(args.epilogue.rectifies())};
+    const auto nearest_level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
+      const float exists = k == 0 ? pair.least.x : pair.least.y;
+      const OnScale& scale = late[half].scale;
+      const float on_scale = __fmaf_rn(place<true, true>(sum, pair, k, x[half]), scale.factor, scale.shift);
+      return rule.template level<true>(on_scale, least[half] * exists);
+    };
+    const bool frequent = rule.nearest && !args.epilogue.adds();
     if (args.out.levels.bits <= 4) {
-      store_levels<4>(sums, row, level_of);
+      frequent ? store_levels<4>(sums, row, nearest_level_of) : store_levels<4>(sums, row, level_of);
     } else if (args.out.levels.bits <= 8) {
-      store_levels<8>(sums, row, level_of);
+      frequent ? store_levels<8>(sums, row, nearest_level_of) : store_levels<8>(sums, row, level_of);
     } else {
       store_wide_levels(sums, row, level_of);
     }
