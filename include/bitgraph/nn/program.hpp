@@ -102,11 +102,17 @@ enum class VotePostOp : std::uint8_t {
 /// The form in which an operator reads the graph. A pass chooses it (src/nn/program/passes/graph/graph_form.cpp).
 enum class GraphForm : std::uint8_t {
   csr,
-  csr_by_length,  ///< the rows in the order of their length, by a RowOrder beside the pattern
+  csr_by_length,  ///< the rows in the order of their length, by a compact RowOrder beside the pattern
+  csr_by_place,   ///< the same, by a RowOrder that knows where they begin
   sell,           ///< a copy as SELL beside the pattern
   sell_blocks,    ///< blocks of rows as SELL instead of the pattern
   tiles           ///< a copy as B2SR beside the pattern. Sums of levels multiply its tiles by bit planes
 };
+
+/// Whether the rows of a pattern are read in the order of their length.
+[[nodiscard]] constexpr bool is_by_length(GraphForm form) noexcept {
+  return form == GraphForm::csr_by_length || form == GraphForm::csr_by_place;
+}
 
 struct Operator {
   OperatorKind kind = OperatorKind::product;

@@ -181,9 +181,9 @@ const std::vector<SellPattern>& GraphOperands::sell_blocks_of(Aggregation aggreg
   return made;
 }
 
-const RowOrder& GraphOperands::row_order(const CsrPattern& pattern) {
-  const auto [at, is_new] = row_orders_.try_emplace(&pattern);
-  if (is_new) at->second = RowOrder::compact(pattern);
+const RowOrder& GraphOperands::row_order(const CsrPattern& pattern, GraphForm form) {
+  const auto [at, is_new] = row_orders_.try_emplace({&pattern, form});
+  if (is_new) at->second = form == GraphForm::csr_by_place ? RowOrder(pattern) : RowOrder::compact(pattern);
   return at->second;
 }
 
@@ -217,7 +217,7 @@ std::size_t GraphOperands::bytes() const noexcept {
   for (const auto& [loops, patterns] : sell_blocks_) {
     for (const SellPattern& pattern : patterns) total += pattern.bytes();
   }
-  for (const auto& [pattern, order] : row_orders_) total += order.bytes();
+  for (const auto& [pattern_and_form, order] : row_orders_) total += order.bytes();
   for (const auto& [pattern, sell] : sell_) total += sell.bytes();
   for (const auto& [pattern, tiles] : tiles_) total += tiles.bytes();
   return total;

@@ -8,6 +8,7 @@
 #include <bitgraph/formats/sell_pattern.hpp>
 #include <bitgraph/nn/model.hpp>
 #include <bitgraph/nn/plan.hpp>
+#include <bitgraph/nn/program.hpp>
 
 #include "nn/model/layer_forms.hpp"
 #include "nn/updates/changing_rows.hpp"
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace bitgraph::nn {
@@ -76,8 +78,8 @@ class GraphOperands {
   /// Of those that are there: with loops, where there are both.
   [[nodiscard]] std::size_t num_tiles() const noexcept;
 
-  /// The order of the rows of one of the patterns that stay, for votes and fused layers over it.
-  [[nodiscard]] const RowOrder& row_order(const CsrPattern& pattern);
+  /// The order of the rows of one of the patterns that stay, as a form by length has it.
+  [[nodiscard]] const RowOrder& row_order(const CsrPattern& pattern, GraphForm form);
 
   /// Which nodes a readout adds up for each graph.
   [[nodiscard]] const CsrPattern& readout() const noexcept { return readout_; }
@@ -104,7 +106,7 @@ class GraphOperands {
   Buffer<float> symmetric_, mean_with_self_, mean_, degree_roots_;
   std::map<bool, std::vector<CsrPattern>> blocks_;  ///< with loops, and without
   std::map<bool, std::vector<SellPattern>> sell_blocks_;
-  std::map<const CsrPattern*, RowOrder> row_orders_;
+  std::map<std::pair<const CsrPattern*, GraphForm>, RowOrder> row_orders_;
   std::map<const CsrPattern*, SellPattern> sell_;
   std::map<const CsrPattern*, BitTileMatrix> tiles_;  ///< of one side
 };

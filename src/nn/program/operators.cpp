@@ -244,16 +244,18 @@ double sampled_entries_a_tile(const CsrPattern& a) {
   constexpr std::size_t side = side_of_planes, most = 16;
   const std::size_t tile_rows = (a.nrows() + side - 1) / side, taken = std::min(most, tile_rows);
   std::size_t entries = 0, tiles = 0;
-  std::vector<NodeId> columns;
+  std::vector<bool> seen;
   for (std::size_t k = 0; k < taken; ++k) {
     const std::size_t first = k * tile_rows / taken * side;
-    columns.clear();
+    seen.assign((a.ncols() + side - 1) / side, false);
     for (std::size_t i = first; i < std::min<std::size_t>(first + side, a.nrows()); ++i) {
-      for (const NodeId j : a.row(static_cast<NodeId>(i))) columns.push_back(j / side);
+      const auto row = a.row(static_cast<NodeId>(i));
+      entries += row.size();
+      for (const NodeId j : row) {
+        tiles += seen[j / side] ? 0 : 1;
+        seen[j / side] = true;
+      }
     }
-    entries += columns.size();
-    std::ranges::sort(columns);
-    tiles += static_cast<std::size_t>(std::unique(columns.begin(), columns.end()) - columns.begin());
   }
   return tiles == 0 ? 0 : static_cast<double>(entries) / static_cast<double>(tiles);
 }

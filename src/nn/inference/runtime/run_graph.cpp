@@ -26,7 +26,7 @@ bool votes(const Runtime& at, const Operator& op) { return at.makes_bits(op.outp
 
 /// The order in which an operator takes the rows of a pattern; null: as they are.
 const RowOrder* order_of(Runtime& at, const Operator& op, const CsrPattern& pattern) {
-  return op.graph == GraphForm::csr_by_length ? &at.graph().row_order(pattern) : nullptr;
+  return is_by_length(op.graph) ? &at.graph().row_order(pattern, op.graph) : nullptr;
 }
 const RowOrder* order_of(Runtime&, const Operator&, const SellPattern&) { return nullptr; }
 

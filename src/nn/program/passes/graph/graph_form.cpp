@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which form of the graph each aggregation reads. A form that the options name holds for what can read it: votes read
 // SELL and tiles of any side, sums of levels tiles of side 64. Everything else reads pattern CSR, on a CUDA device
-// mostly with the rows in the order of their length. Where nothing is named there are two more: SELL for votes over a
-// large graph on the host (keeps_sell), and full tiles for sums of levels on a device (has_full_tiles).
+// mostly with the rows in the order of their length; for sums of levels the order knows where rows begin. Where nothing
+// is named there are two more: SELL for votes over a large graph on the host (keeps_sell), and full tiles for sums of
+// levels on a device (has_full_tiles).
 #include "nn/program/passes/passes.hpp"
 
 #include <bitgraph/ops/level_spmm.hpp>
@@ -46,17 +47,26 @@ bool takes_planes(const Program& program, const Operator& op, const PassContext&
   const Value &x = program.value(op.inputs[0]), &out = program.value(op.output());
   if (!x.is_levels() || !out.is_levels()) return false;
   if (!level_spmm_has_planes(x.format.bits, out.format.bits, x.columns, op.activation)) return false;
-  if (op.graph != GraphForm::csr_by_length || o.levels == LevelStrategy::bytes) return false;
+  if (!is_by_length(op.graph) || o.levels == LevelStrategy::bytes) return false;
   if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
   if (o.levels == LevelStrategy::planes) return true;
   return o.memory == 0 && context.graph.entries >= (x.columns == columns_of_a_lane ? least_of_a_lane : least_entries);
+}
+
+/// Whether more of the graph than its pattern may lie beside it: that takes memory, and time whenever the graph
+/// changes. One launch has no use for it.
+bool has_room_beside_pattern(const PassContext& context) {
+  const InferenceOptions& o = context.options;
+  return o.memory == 0 && o.capacity.nodes == 0 && o.capacity.entries == 0 &&
+         !may_be_one_launch(o, context.graph.nodes, context.graph.entries);
 }
 
 /// What an aggregation reads of a pattern. Parts that come from the host have no order of their rows.
 GraphForm form_of_pattern(const Program& program, const Operator& op, const PassContext& context) {
   if (context.on_host || !context.whole) return GraphForm::csr;
   const Value& x = program.value(op.inputs[0]);
-  const bool by_length = x.is_signs() || x.is_levels() || spmm_sums_by_order(program.value(op.output()).columns);
+  if (x.is_levels()) return has_room_beside_pattern(context) ? GraphForm::csr_by_place : GraphForm::csr_by_length;
+  const bool by_length = x.is_signs() || spmm_sums_by_order(program.value(op.output()).columns);
   return by_length ? GraphForm::csr_by_length : GraphForm::csr;
 }
 
@@ -78,15 +88,13 @@ GraphForm form_of(const Program& program, const Operator& op, const PassContext&
 }  // namespace
 
 // A product of tiles and planes is quicker on a device than gathers of levels: a tile costs the same whatever it holds,
-// a plane 56 entries. docs/notebook/format-choice.md has the measurements. The tiles take memory beside the pattern, so
-// a plan with a limit goes without.
+// a plane 56 entries. docs/notebook/format-choice.md has the measurements.
 bool has_full_tiles(const PassContext& context, int bits) {
   constexpr double least_entries = 320, entries_a_plane = 56;
   constexpr int most_bits = 8;
   const InferenceOptions& o = context.options;
-  if (context.on_host || !context.whole || o.graph != GraphFormat::automatic || o.memory != 0) return false;
-  if (o.capacity.nodes != 0 || o.capacity.entries != 0 || bits > most_bits) return false;
-  if (may_be_one_launch(o, context.graph.nodes, context.graph.entries)) return false;
+  if (context.on_host || !context.whole || o.graph != GraphFormat::automatic || bits > most_bits) return false;
+  if (!has_room_beside_pattern(context)) return false;
   return context.graph.entries_a_tile >= least_entries + entries_a_plane * bits;
 }
 

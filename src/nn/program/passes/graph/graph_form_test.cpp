@@ -32,7 +32,7 @@ std::string chosen(Program program, const PassContext& context) {
   choose_graph_forms(program, context);
   std::string forms;
   for (const Operator& op : program.operators) {
-    if (op.kind == OperatorKind::aggregate) forms += "cosbt"[static_cast<int>(op.graph)];
+    if (op.kind == OperatorKind::aggregate) forms += "copsbt"[static_cast<int>(op.graph)];
   }
   return forms;
 }
@@ -49,10 +49,21 @@ const GraphFacts long_rows{.nodes = 100000, .entries = 5000000, .longest_row = 5
 TEST(GraphForms, AreCsrByTheLengthOfRowsOnADevice) {
   const InferenceOptions any = named(GraphFormat::automatic);
   EXPECT_EQ(chosen(votes(), {.options = any, .graph = long_rows, .on_host = false}), "oo");
-  EXPECT_EQ(chosen(levels(), {.options = any, .graph = long_rows, .on_host = false}), "oo");
   EXPECT_EQ(chosen(votes(), {.options = any, .graph = test::large_graph()}), "cc") << "the host has no use for it";
   EXPECT_EQ(chosen(votes(), {.options = any, .graph = long_rows, .on_host = false, .whole = false}), "cc")
       << "nor have parts that come and go";
+}
+
+TEST(GraphForms, OfSumsOfLevelsOnADeviceKnowWhereRowsBegin) {
+  const InferenceOptions any = named(GraphFormat::automatic);
+  EXPECT_EQ(chosen(levels(), {.options = any, .graph = long_rows, .on_host = false}), "pp");
+  InferenceOptions limited = any, grows = any;
+  limited.memory = 1 << 30;
+  grows.capacity.nodes = 200000;
+  EXPECT_EQ(chosen(levels(), {.options = limited, .graph = long_rows, .on_host = false}), "oo") << "no room";
+  EXPECT_EQ(chosen(levels(), {.options = grows, .graph = long_rows, .on_host = false}), "oo") << "the rows change";
+  EXPECT_EQ(chosen(levels(), {.options = any, .graph = {.nodes = 1000, .entries = 1000}, .on_host = false}), "oo")
+      << "one launch takes rows as they are";
 }
 
 TEST(GraphForms, OfNarrowSumsOfFloatsAreCsrAsItIs) {
@@ -88,10 +99,10 @@ TEST(GraphForms, AreTilesForSumsOfLevelsWhereTilesAreFull) {
   GraphFacts full = long_rows;
   full.entries_a_tile = 560;
   EXPECT_EQ(chosen(levels(), {.options = any, .graph = full, .on_host = false}), "tt");
-  EXPECT_EQ(chosen(levels(8), {.options = any, .graph = full, .on_host = false}), "oo") << "8 planes cost more";
+  EXPECT_EQ(chosen(levels(8), {.options = any, .graph = full, .on_host = false}), "pp") << "8 planes cost more";
   EXPECT_EQ(chosen(votes(), {.options = any, .graph = full, .on_host = false}), "oo");
   EXPECT_EQ(chosen(levels(), {.options = any, .graph = full}), "cc") << "the host is quicker with gathers";
-  EXPECT_EQ(chosen(levels(), {.options = named(GraphFormat::csr), .graph = full, .on_host = false}), "oo");
+  EXPECT_EQ(chosen(levels(), {.options = named(GraphFormat::csr), .graph = full, .on_host = false}), "pp");
   InferenceOptions limited = any;
   limited.memory = 1 << 30;
   EXPECT_EQ(chosen(levels(), {.options = limited, .graph = full, .on_host = false}), "oo");

@@ -45,7 +45,7 @@ class Packing {
     if (!has_bits(op.inputs[0]) || op.activation == Activation::tanh) return false;
     const std::size_t columns = program_.value(op.inputs[0]).columns;
     if (op.kind == Kind::aggregate) {
-      return op.graph == (on_host_ ? GraphForm::csr : GraphForm::csr_by_length) && !op.by_parts &&
+      return (on_host_ ? op.graph == GraphForm::csr : is_by_length(op.graph)) && !op.by_parts &&
              has_bits(op.output()) && level_spmm_has_planes(plane_bits, plane_bits, columns, op.activation);
     }
     return op.kind == Kind::product && op.multiplies_levels() &&
@@ -84,7 +84,7 @@ void pack_levels_in_planes(Program& program, const PassContext& context) {
   }
   for (Operator& op : program.operators) {  // a sum needs an order, and thresholds instead of planes of its input
     if (op.kind != Kind::aggregate || !packing.packs(op.inputs[0])) continue;
-    op.graph = GraphForm::csr_by_length;
+    if (op.graph == GraphForm::csr) op.graph = GraphForm::csr_by_length;
     Value& memory = adds_planes(program, op) ? program.values[op.outputs[1]] : add_memory(program, op);
     memory.summed_planes = false;
     memory.prepared_words = level_spmm_prepared_words(memory.columns, context.on_host);
