@@ -111,10 +111,17 @@ class InferencePlan {
   /// The weights, biases and scales of another model: a later epoch, or the same network trained on. It is on the host,
   /// and has the same layers, shapes and precisions; nothing of it is kept. What the plan has is written over. Throws
   /// bad_input where the model is not valid; usage naming the layer and what is not alike; not_possible where it
-  /// divides features by their sums and the plan does not, or, of features in signs, has another mean or deviation of
-  /// them. O(weights); models of levels have their steps renewed, O(nodes), and batches that come from the host are
-  /// packed again.
+  /// sees features in another way: divides them by their sums and the plan does not, or has another mean, deviation or
+  /// limit of them. O(weights); models of levels have their steps renewed, O(nodes), and batches that come from the
+  /// host are packed again.
   void set_weights(const Model& model);
+
+  /// The same of a model that may see features in another way, as one that was trained anew on data that grew: all
+  /// features are given as well, as set_features() takes them, for the plan has only what the model before made of
+  /// them. Throws as set_weights() and set_features() do, and not_possible where the plan was made of sparse features
+  /// and the model takes them less their means. O(weights + values).
+  void set_weights(const Model& model, const DenseMatrix<float>& features);
+  void set_weights(const Model& model, const SparseFeatures& features);
 
   [[nodiscard]] NodeId num_nodes() const noexcept;
 
@@ -151,9 +158,11 @@ class InferencePlan {
 
   State& whole();      ///< throws where there are only parts
   State& one_graph();  ///< and where there are many graphs
+  template <class Features>
+  void set_model(const Model& model, const Features& features);
   [[nodiscard]] const Program& program() const;
 
-  std::unique_ptr<const PlannedModel> model_;
+  std::unique_ptr<PlannedModel> model_;
   std::unique_ptr<State> state_;      ///< of the whole graph, or
   std::unique_ptr<OverParts> parts_;  ///< of batches of its parts
 };

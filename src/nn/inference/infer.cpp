@@ -17,7 +17,7 @@ InferencePlan::InferencePlan(const Model& model, const Dataset& dataset, const I
   model.require_fit(dataset);
   InferenceOptions checked = options;
   checked.forms = checked_forms(model, options.forms);
-  model_ = std::make_unique<PlannedModel>(model, form_of_features(model, checked.forms));
+  model_ = std::make_unique<PlannedModel>(model, form_of_features(model, checked.forms), dataset.has_dense_features());
   if (options.partition != nullptr) {
     require(!model.readout, "a plan over the parts of a partition: the model classifies graphs, which are not cut");
     parts_ = make_over_parts(model, dataset, checked, device);

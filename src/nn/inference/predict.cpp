@@ -23,6 +23,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace bitgraph::nn {
 
@@ -214,7 +215,7 @@ class Prediction {
     const bool reserved = options_.capacity.nodes != 0 || options_.capacity.entries != 0;
     const std::size_t parts = compiled.parts;
     std::size_t total = needs.scales.size() * n_ * sizeof(float) + (reserved ? pattern_bytes(n_, m_) : 0);
-    total += needs.orders.size() * n_ * sizeof(NodeId);
+    for (const auto& [loops, form] : needs.orders) total += row_order_bytes(form);
     std::size_t largest = 0;
     for (const bool loops : needs.patterns) {
       const bool kept = reserved && !loops && parts == 1 && device_.is_host() && options_.order == Order::original;
@@ -232,7 +233,8 @@ class Prediction {
 
   /// What operators ask of the graph; patterns, other formats and orders with loops (true) and without.
   struct GraphNeeds {
-    std::set<bool> patterns, other_formats, orders;
+    std::set<bool> patterns, other_formats;
+    std::set<std::pair<bool, GraphForm>> orders;
     std::set<Aggregation> scales;
     bool sell_blocks = false;  ///< instead of the patterns
     int tile_dim = 0;          ///< of tiles, where they are the other format
@@ -251,10 +253,15 @@ class Prediction {
       if (op.graph == GraphForm::tiles)
         needs.tile_dim = multiplies_planes(program, op) ? int{side_of_planes} : options_.tile_dim;
       if (op.graph == GraphForm::sell || op.graph == GraphForm::tiles) needs.other_formats.insert(loops);
-      if (op.graph == GraphForm::csr_by_length) needs.orders.insert(loops);
+      if (is_by_length(op.graph)) needs.orders.emplace(loops, op.graph);
       if (op.graph == GraphForm::sell_blocks) needs.sell_blocks = true;
     }
     return needs;
+  }
+
+  [[nodiscard]] std::size_t row_order_bytes(GraphForm form) const {
+    const bool has_places = form == GraphForm::csr_by_place && !device_.is_host();
+    return n_ * (sizeof(NodeId) + (has_places ? sizeof(RowPlace) : 0));
   }
 
   /// Of the format that votes and products of planes have beside the pattern: tiles, or where the side is 0 SELL.

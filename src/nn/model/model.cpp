@@ -3,6 +3,7 @@
 #include <bitgraph/ops/binarize.hpp>
 
 #include "core/fingerprint.hpp"
+#include "nn/model/feature_rules.hpp"
 #include "nn/program/layers.hpp"
 
 #include <fmt/format.h>
@@ -121,8 +122,7 @@ void Model::require_fit(const Dataset& data) const {
     fail(ErrorCode::bad_input, fmt::format("the model takes {} features, the data set {} has {}", num_features(),
                                            data.name, data.num_features()));
   }
-  const bool has_means = std::any_of(input_mean.begin(), input_mean.end(), [](float mean) { return mean != 0; });
-  if (!precision.multiplies_signs() && has_means && !data.has_dense_features()) {
+  if (needs_dense_features(*this) && !data.has_dense_features()) {
     fail(ErrorCode::bad_input,
          fmt::format("the model takes features less their means, for which they must be dense; those of the data set "
                      "{} are sparse",

@@ -176,6 +176,23 @@ void FeatureUpdates::set_rows(std::span<const NodeId> rows, const SparseFeatures
   dense_ ? set_dense_rows(rows, dense_features(x, x.values.span(), host_)) : set_sparse_rows(rows, x);
 }
 
+template <class Features>
+void FeatureUpdates::set_all_as(const Model& model, const Features& x, std::span<const NodeId> nodes) {
+  Model rules;
+  rules.precision = header_.precision;
+  copy_feature_rules(rules, model);
+  std::swap(header_, rules);
+  try {
+    set_all(x, nodes);
+  } catch (...) {
+    std::swap(header_, rules);
+    throw;
+  }
+  base_ = {};
+}
+template void FeatureUpdates::set_all_as(const Model&, const DenseMatrix<float>&, std::span<const NodeId>);
+template void FeatureUpdates::set_all_as(const Model&, const SparseFeatures&, std::span<const NodeId>);
+
 /// Rows that change are dense: the same levels, and the same results.
 void FeatureUpdates::make_levels_dense() {
   if (!features_.sparse_levels) return;

@@ -39,6 +39,10 @@ class FeatureUpdates {
   void set_all(const DenseMatrix<float>& x, std::span<const NodeId> nodes);
   void set_all(const SparseFeatures& x, std::span<const NodeId> nodes);
 
+  /// The same, as another model sees them, with as many signs of each: from now on rows that are set are seen so, too.
+  template <class Features>
+  void set_all_as(const Model& model, const Features& x, std::span<const NodeId> nodes);
+
   /// The same; x may be put in the place of the features, and get what was there before.
   void swap_all(DenseMatrix<float>& x, std::span<const NodeId> nodes);
 

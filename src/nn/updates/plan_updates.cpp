@@ -44,6 +44,14 @@ void require_sparse(const SparseFeatures& x) {
   }
 }
 
+void require_features(const DenseMatrix<float>& x, std::size_t nodes, std::size_t width) {
+  require_shape(x.nrows(), x.ncols(), nodes, width);
+}
+void require_features(const SparseFeatures& x, std::size_t nodes, std::size_t width) {
+  require_shape(x.pattern.nrows(), x.pattern.ncols(), nodes, width);
+  require_sparse(x);
+}
+
 }  // namespace
 
 NodeOrder::NodeOrder(const CsrPattern& a, Order order) {
@@ -222,26 +230,25 @@ void InferencePlan::State::set_weights(const Model& model) {
 }
 
 void InferencePlan::set_features(DenseMatrix<float>&& features) {
-  require_shape(features.nrows(), features.ncols(), whole().num_nodes, whole().num_features);
+  require_features(features, whole().num_nodes, whole().num_features);
   state_->updates.swap_all(features, state_->order.old_id.span());
   state_->stale |= state_->updates.take_moved();
 }
 
 void InferencePlan::set_features(const DenseMatrix<float>& features) {
-  require_shape(features.nrows(), features.ncols(), whole().num_nodes, whole().num_features);
+  require_features(features, whole().num_nodes, whole().num_features);
   state_->updates.set_all(features, state_->order.old_id.span());
   state_->stale |= state_->updates.take_moved();
 }
 
 void InferencePlan::set_features(const SparseFeatures& features) {
-  require_shape(features.pattern.nrows(), features.pattern.ncols(), whole().num_nodes, whole().num_features);
-  require_sparse(features);
+  require_features(features, whole().num_nodes, whole().num_features);
   state_->updates.set_all(features, state_->order.old_id.span());
   state_->stale |= state_->updates.take_moved();
 }
 
 void InferencePlan::set_features(std::span<const NodeId> nodes, const DenseMatrix<float>& features) {
-  require_shape(features.nrows(), features.ncols(), nodes.size(), whole().num_features);
+  require_features(features, nodes.size(), whole().num_features);
   const auto rows = state_->rows_of(nodes);
   if (rows.in_order) {
     state_->updates.set_rows(rows.rows, features);
@@ -254,8 +261,7 @@ void InferencePlan::set_features(std::span<const NodeId> nodes, const DenseMatri
 }
 
 void InferencePlan::set_features(std::span<const NodeId> nodes, const SparseFeatures& features) {
-  require_shape(features.pattern.nrows(), features.pattern.ncols(), nodes.size(), whole().num_features);
-  require_sparse(features);
+  require_features(features, nodes.size(), whole().num_features);
   const auto rows = state_->rows_of(nodes);
   if (rows.in_order) {
     state_->updates.set_rows(rows.rows, features);
@@ -266,9 +272,24 @@ void InferencePlan::set_features(std::span<const NodeId> nodes, const SparseFeat
 }
 
 void InferencePlan::set_weights(const Model& model) {
-  model_->require_like(model);
+  model_->require_same_layers(model);
+  model_->require_same_features(model);
   parts_ ? parts_->set_weights(model) : state_->set_weights(model);
 }
+
+template <class Features>
+void InferencePlan::set_model(const Model& model, const Features& features) {
+  require_features(features, whole().num_nodes, whole().num_features);
+  model_->require_same_layers(model);
+  model_->require_dense_where_needed(model);
+  state_->updates.set_all_as(model, features, state_->order.old_id.span());
+  state_->stale |= state_->updates.take_moved();
+  model_->see_features_as(model);
+  state_->set_weights(model);
+}
+
+void InferencePlan::set_weights(const Model& model, const DenseMatrix<float>& features) { set_model(model, features); }
+void InferencePlan::set_weights(const Model& model, const SparseFeatures& features) { set_model(model, features); }
 
 void InferencePlan::set_graph(CsrPattern graph) { one_graph().set_graph(std::move(graph)); }
 

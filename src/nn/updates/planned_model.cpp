@@ -33,8 +33,8 @@ bool same_values(const Buffer<float>& a, const Buffer<float>& b) { return std::r
 
 }  // namespace
 
-PlannedModel::PlannedModel(const Model& model, const Precision& features)
-    : in_signs_(features.multiplies_signs()), program_(program_of(model)) {
+PlannedModel::PlannedModel(const Model& model, const Precision& features, bool dense)
+    : in_signs_(features.multiplies_signs()), dense_(dense), program_(program_of(model)) {
   header_.readout = model.readout;
   copy_feature_rules(header_, model);
   for (const Layer& layer : model.layers) layers_.push_back(facts_of(layer));
@@ -49,7 +49,7 @@ PlannedModel::Facts PlannedModel::facts_of(const Layer& layer) {
            {"steps of messages", std::to_string(layer.message_scale.steps.size())}}};
 }
 
-void PlannedModel::require_like(const Model& other) const {
+void PlannedModel::require_same_layers(const Model& other) const {
   other.validate();
   if (other.readout != header_.readout)
     refuse_model(ErrorCode::usage, "the model classifies {}, the plan's {}", other.readout ? "graphs" : "nodes",
@@ -64,24 +64,36 @@ void PlannedModel::require_like(const Model& other) const {
                      layers_[l][n].second);
     }
   }
+  if (other.thresholds != header_.thresholds)
+    refuse_model(ErrorCode::usage, "signs of each feature: the model takes {}, the plan's {}", other.thresholds,
+                 header_.thresholds);
   const Program program = program_of(other);
   if (program.operators != program_.operators || program.result != program_.result)
     refuse_model(ErrorCode::usage, "the layers are alike, but the model has other operators between them");
-  require_same_features(other);
 }
 
 void PlannedModel::require_same_features(const Model& other) const {
   if (other.normalize_rows != header_.normalize_rows)
-    refuse_model(ErrorCode::not_possible, "the model takes features {}, the plan has them {}: make a new plan",
+    refuse_model(ErrorCode::not_possible,
+                 "the model takes features {}, the plan has them {}: give the features, too, or make a new plan",
                  other.normalize_rows ? "divided by their sums" : "as they are",
                  header_.normalize_rows ? "divided by their sums" : "as they are");
-  const bool alike = other.thresholds == header_.thresholds && same_values(other.input_mean, header_.input_mean) &&
+  const bool alike = same_values(other.input_mean, header_.input_mean) &&
                      same_values(other.input_inverse_deviation, header_.input_inverse_deviation) &&
                      other.input_limit == header_.input_limit;
   if (!alike)
     refuse_model(ErrorCode::not_possible,
-                 "the model takes features by another mean and deviation, the plan has {}: make a new plan",
+                 "the model takes features by another mean, deviation or limit, the plan has {}: give the features, "
+                 "too, or make a new plan",
                  in_signs_ ? "their signs alone" : "them by its own");
 }
+
+void PlannedModel::require_dense_where_needed(const Model& other) const {
+  if (needs_dense_features(other) && !dense_)
+    refuse_model(ErrorCode::not_possible,
+                 "the model takes features less their means, the plan was made of sparse ones");
+}
+
+void PlannedModel::see_features_as(const Model& other) { copy_feature_rules(header_, other); }
 
 }  // namespace bitgraph::nn

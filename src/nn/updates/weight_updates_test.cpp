@@ -19,6 +19,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +87,105 @@ TEST(WeightUpdates, GiveTheBitsOfANewPlan) {
       });
     }
   }
+}
+
+/// A model that sees features in another way than those of epoch(): means and deviations of its own, or none, a limit,
+/// rows divided by their sums.
+Model another_view(Architecture architecture, const Precision& precision, const Dataset& data, bool standardizes) {
+  const Precision trained = precision.has_levels() ? Precision::real : precision;
+  Model model = random_model(architecture, trained, data.num_features(), 24, data.num_classes, 3, 2);
+  model.readout = data.num_graphs() != 0;
+  model.normalize_rows = true;
+  if (!standardizes) {
+    model.input_mean = {};
+    model.input_inverse_deviation = {};
+  } else if (!trained.multiplies_signs()) {
+    model.input_mean = Buffer<float>(data.num_features(), data.has_dense_features() ? 0.01F : 0.0F);
+    model.input_inverse_deviation = Buffer<float>(data.num_features(), 30.0F);
+    model.input_limit = 0.5F;
+  }
+  return precision.has_levels() ? quantize(model, data, {.precision = precision}) : std::move(model);
+}
+
+TEST(WeightUpdates, WithFeaturesAreOfAModelThatSeesThemInAnotherWay) {
+  for (const Device& device : places()) {
+    for (const FeatureKind kind : {FeatureKind::counts, FeatureKind::dense}) {
+      const Dataset data = test::planted_data({.nodes = 250, .features = 70, .kind = kind});
+      std::vector<NodeId> nodes(250);
+      std::iota(nodes.begin(), nodes.end(), NodeId{0});
+      for_each_kind(data, [&](const Precision& precision, const Model& before, const Model&) {
+        for (const bool standardizes : {true, false}) {
+          const Model after = another_view(before.architecture, precision, data, standardizes);
+          InferencePlan plan(before, data, {.order = Order::degree}, device);
+          plan.run();
+          test::expect_error_with([&] { plan.set_weights(after); }, ErrorCode::not_possible, "give the features, too");
+          const auto set = [&](const Model& model) {
+            data.has_dense_features() ? plan.set_weights(model, data.dense_features)
+                                      : plan.set_weights(model, data.features);
+          };
+          set(after);
+          plan.set_weights(after);  // features are seen so now
+          expect_runs_of(plan, after, data, {.order = Order::degree}, device);
+          Dataset changed = test::planted_data({.nodes = 250, .features = 70, .kind = kind, .seed = 9});
+          changed.graph = data.graph.clone();
+          changed.has_dense_features() ? plan.set_features(nodes, changed.dense_features)
+                                       : plan.set_features(nodes, changed.features);
+          expect_runs_of(plan, after, changed, {.order = Order::degree}, device);
+          set(before);
+          expect_runs_of(plan, before, data, {.order = Order::degree}, device);
+        }
+      });
+    }
+  }
+}
+
+TEST(WeightUpdates, WithFeaturesHaveAsManySignsOfEach) {
+  const Dataset data = test::planted_data({.nodes = 250, .features = 35, .kind = FeatureKind::dense});
+  const auto of_signs = [&](std::size_t signs, std::uint64_t seed) {
+    Model model = random_model(Architecture::gcn, Precision::bin, 70, 24, data.num_classes, 3, seed);
+    model.thresholds = signs;
+    return model;
+  };
+  const Model before = of_signs(2, 1), after = of_signs(2, 2);
+  for (const Device& device : places()) {
+    InferencePlan plan(before, data, {}, device);
+    plan.set_weights(after, data.dense_features);
+    expect_runs_of(plan, after, data, {}, device);
+    const std::string what = "signs of each feature: the model takes 1, the plan's 2";
+    test::expect_error_with([&] { plan.set_weights(of_signs(1, 2)); }, ErrorCode::usage, what);
+    test::expect_error_with([&] { plan.set_weights(of_signs(1, 2), data.dense_features); }, ErrorCode::usage, what);
+    expect_runs_of(plan, after, data, {}, device);
+  }
+}
+
+TEST(WeightUpdates, WithFeaturesAreRefusedWhereThePlanCannotTakeThem) {
+  const Dataset data = test::planted_data({.nodes = 250, .features = 70});
+  const Model model = epoch(Architecture::gcn, Precision::real, data, 1);
+  const Model after = another_view(Architecture::gcn, Precision::real, data, true);
+  for (const Device& device : places()) {
+    InferencePlan plan(model, data, {}, device);
+    const DenseMatrix<float> before = here(plan.run());
+    const auto refuses = [&](const Model& other, const auto& features, ErrorCode code, const std::string& what) {
+      test::expect_error_with([&] { plan.set_weights(other, features); }, code, what);
+      expect_same(plan.run(), before);
+      test::expect_error_with([&] { plan.set_weights(after); }, ErrorCode::not_possible, "give the features, too");
+      plan.set_features(data.features);  // seen as before
+      expect_same(plan.run(), before);
+    };
+    refuses(after, DenseMatrix<float>(249, 70), ErrorCode::usage, "249 x 70, 250 nodes of 70 features are expected");
+    SparseFeatures wrong{data.features.pattern.clone(), data.features.values.clone()};
+    wrong.values[5] = std::numeric_limits<float>::quiet_NaN();
+    refuses(after, wrong, ErrorCode::bad_input, "a value that is not finite");
+    refuses(epoch(Architecture::sage, Precision::real, data, 2), data.features, ErrorCode::usage, "layer 0");
+    Model less_means = another_view(Architecture::gcn, Precision::real, data, true);
+    less_means.input_mean[3] = 1;
+    refuses(less_means, data.features, ErrorCode::not_possible, "less their means, the plan was made of sparse ones");
+    plan.set_weights(after, data.features);
+    expect_runs_of(plan, after, data, {}, device);
+  }
+  const Partition partition = test::partition_of(data, 40);
+  InferencePlan over_parts(model, data, {.partition = &partition, .batch_parts = 7});
+  test::expect_error_with([&] { over_parts.set_weights(after, data.features); }, ErrorCode::not_possible, "parts");
 }
 
 TEST(WeightUpdates, GoTogetherWithOtherFeaturesAndAnotherGraph) {
@@ -268,9 +368,10 @@ TEST(WeightUpdates, RefuseWhatIsNotAlikeAndSayWhat) {
     refuses(changed([](Model& m) { m.layers[2].neighbor.bias[0] = std::numeric_limits<float>::infinity(); }),
             ErrorCode::bad_input, "layer 2 has a weight that is infinite or not a number");
     refuses(changed([](Model& m) { m.normalize_rows = true; }), ErrorCode::not_possible, "divided by their sums");
-    refuses(changed([](Model& m) { m.input_mean[3] += 1; }), ErrorCode::not_possible, "another mean and deviation");
+    refuses(changed([](Model& m) { m.input_mean[3] += 1; }), ErrorCode::not_possible,
+            "another mean, deviation or limit");
     refuses(changed([](Model& m) { m.input_inverse_deviation[3] += 1; }), ErrorCode::not_possible,
-            "another mean and deviation");
+            "another mean, deviation or limit");
     const Model after = epoch(Architecture::sage, Precision::bin, data, 2);
     plan.set_weights(after);
     expect_runs_of(plan, after, data, {}, device);
