@@ -18,6 +18,13 @@ if(BITGRAPH_CUDA)
       set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
     endif()
     enable_language(CUDA)
+    if(BITGRAPH_CUDA_FAST_COMPILE)  # ahead of the standard, which CMake 3.25 cannot check with
+      include(CheckCompilerFlag)
+      check_compiler_flag(CUDA --Ofast-compile=mid BITGRAPH_HAS_FAST_COMPILE)  # older ones of nvcc lack it
+      if(BITGRAPH_HAS_FAST_COMPILE)
+        string(APPEND CMAKE_CUDA_FLAGS " --Ofast-compile=mid")
+      endif()
+    endif()
     if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows nvcc's C++17 only
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)

@@ -353,7 +353,7 @@ TEST(GraphClassification, IsTuned) {
   options.epochs = 5;
   const Model model = train(set, options, Device::host(1)).model;
   const Model* const models = &model;
-  const TuneReport report = tune(*models, set, {.seconds = 1, .repeats = 1}, Device::host(1));
+  const TuneReport report = tune(*models, set, {.seconds = 300, .repeats = 1}, Device::host(1));
   EXPECT_GT(report.candidates.size(), 1U);
 }
 

@@ -134,7 +134,8 @@ if(NOT BITGRAPH_SANITIZE)
   if(TARGET bitgraph_cli AND NOT BUILD_SHARED_LIBS)
     foreach(way IN ITEMS cmake pkgconf shared)
       add_test(NAME consumer.${way} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/consumer/consumer_test.sh ${way}
-               ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/consumer/${way})
+               ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/consumer/${way}
+               -DBITGRAPH_CUDA_FAST_COMPILE=${BITGRAPH_CUDA_FAST_COMPILE})
       set_tests_properties(consumer.${way} PROPERTIES LABELS slow TIMEOUT 2400 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
     endforeach()
   endif()
@@ -142,6 +143,7 @@ if(NOT BITGRAPH_SANITIZE)
   # The commands of the README in a clean clone.
   add_test(NAME readme.commands COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/readme_test.sh ${PROJECT_SOURCE_DIR}
            -DBITGRAPH_PCH=${BITGRAPH_PCH} -DBITGRAPH_UNITY=${BITGRAPH_UNITY} -DBITGRAPH_WERROR=${BITGRAPH_WERROR}
-           -DBITGRAPH_LEVELS_LEFT_OUT=${BITGRAPH_LEVELS_LEFT_OUT})
+           -DBITGRAPH_LEVELS_LEFT_OUT=${BITGRAPH_LEVELS_LEFT_OUT}
+           -DBITGRAPH_CUDA_FAST_COMPILE=${BITGRAPH_CUDA_FAST_COMPILE})
   set_tests_properties(readme.commands PROPERTIES LABELS slow TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endif()

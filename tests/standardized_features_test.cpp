@@ -296,21 +296,29 @@ TEST(StandardizedFeatures, WithMeansMustBeDense) {
                           ErrorCode::bad_input, "less their means, for which they must be dense");
 }
 
-TEST(StandardizedFeatures, OfAnotherMeanNeedANewPlan) {
+/// The plan takes the model with all features, and then has the logits of a new one.
+void expect_needs_features(InferencePlan& plan, const Model& model, const Dataset& data) {
+  test::expect_error_with([&] { plan.set_weights(model); }, ErrorCode::not_possible,
+                          "by another mean, deviation or limit, the plan has them by its own: give the features, too");
+  plan.set_weights(model, data.dense_features);
+  InferencePlan fresh(model, data, {}, Device::host(1));
+  test::expect_identical(plan.run().values(), fresh.run().values());
+}
+
+TEST(StandardizedFeatures, OfAnotherMeanAreGivenWithTheModel) {
   Model model = some_model(Architecture::gcn, Precision::real);
   InferencePlan plan(model, in_units(), {}, Device::host(1));
   model.input_mean[3] += 1;
-  test::expect_error_with([&] { plan.set_weights(model); }, ErrorCode::not_possible,
-                          "by another mean and deviation, the plan has them by its own: make a new plan");
+  expect_needs_features(plan, model, in_units());
 }
 
-TEST(StandardizedFeatures, WithAnotherLimitNeedANewPlan) {
+TEST(StandardizedFeatures, WithAnotherLimitAreGivenWithTheModel) {
   Model model = some_model(Architecture::gcn, Precision::real, with_tails());
   InferencePlan plan(model, with_tails(), {}, Device::host(1));
   const std::string before = model.fingerprint();
   model.input_limit = 4;
   EXPECT_NE(model.fingerprint(), before);
-  test::expect_error_with([&] { plan.set_weights(model); }, ErrorCode::not_possible, "make a new plan");
+  expect_needs_features(plan, model, with_tails());
 }
 
 TEST(StandardizedFeatures, WithALimitThatIsNoDistanceAreRefused) {

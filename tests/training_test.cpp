@@ -166,7 +166,8 @@ TEST(Train, ASetWithoutTrainingNodesIsRefused) {
 }
 
 TrainOptions resumable(const fs::path& checkpoint, std::uint64_t seed = 5) {
-  TrainOptions options{.precision = Precision::full, .hidden = 16, .epochs = 120, .seed = seed};
+  const std::size_t epochs = test::sanitized ? 30 : 120;
+  TrainOptions options{.precision = Precision::full, .hidden = 16, .epochs = epochs, .seed = seed};
   options.checkpoint = checkpoint;
   options.checkpoint_every = 3;
   return options;

@@ -138,7 +138,11 @@ TEST(Tune, ImprovesWhatMayBeChosenFirst) {
   EXPECT_EQ(lenient.candidates[lenient.chosen].model, 1U);  // it has won a second trial against the other's default
 }
 
-bool takes_tiles(const TuneCandidate& c) { return c.options.graph == GraphFormat::tiles && c.options.tile_dim == 64; }
+/// As sums of levels do: votes over tiles are tried with each strategy, up to a side that depends on the time.
+bool takes_tiles(const TuneCandidate& c) {
+  const InferenceOptions& o = c.options;
+  return o.graph == GraphFormat::tiles && o.tile_dim == 64 && o.strategy == SpmmStrategy::automatic;
+}
 
 /// Sums of levels are tried over tiles where these are full enough.
 TEST(Tune, TriesTilesOfDenseGraphsForSumsOfLevels) {

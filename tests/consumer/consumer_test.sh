@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs bitgraph and builds a program against the installed package only, in one of three ways:
-#   consumer_test.sh cmake    BUILD_DIR WORK_DIR   find_package, as BUILD_DIR has built the library (static)
-#   consumer_test.sh pkgconf  BUILD_DIR WORK_DIR   pkg-config, the same library
-#   consumer_test.sh shared   BUILD_DIR WORK_DIR   both, with the library built anew as a shared one
+#   consumer_test.sh cmake    BUILD_DIR WORK_DIR             find_package, as BUILD_DIR has built the library (static)
+#   consumer_test.sh pkgconf  BUILD_DIR WORK_DIR             pkg-config, the same library
+#   consumer_test.sh shared   BUILD_DIR WORK_DIR OPTION...   both, with the library built anew as a shared one
+# OPTIONs are those of BUILD_DIR, so that the compiler cache has the objects.
 # The installed tree is moved before it is used: nothing in it may point at where it was made.
 set -eu
 mode=$1 build=$2 work=$3
+shift 3
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cxx=${CXX:-c++}
@@ -18,7 +20,7 @@ if [ "$mode" = shared ]; then
   build=$root/build/consumer-shared
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITGRAPH_CUDA="${BITGRAPH_CUDA:-AUTO}" -DBUILD_SHARED_LIBS=ON \
     -DBITGRAPH_UNITY=ON -DBITGRAPH_BUILD_TESTS=OFF -DBITGRAPH_BUILD_EXAMPLES=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" \
-    -DCMAKE_CUDA_COMPILER_LAUNCHER="$(command -v ccache || true)" >"$work/configure.log"
+    -DCMAKE_CUDA_COMPILER_LAUNCHER="$(command -v ccache || true)" "$@" >"$work/configure.log"
   cmake --build "$build"
 fi
 cmake --install "$build" --prefix "$work/first" >"$work/install.log"

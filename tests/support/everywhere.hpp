@@ -13,6 +13,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace bitgraph::test {
 
@@ -37,22 +38,21 @@ void with_thread_counts(Body&& body) {
 }
 
 /// The same on every instruction set that this machine has. AMX has kernels of products alone, and they have tests of
-/// their own: gemm_test, plan_test and amx_levels_test. With sanitizers, which are slow, only the first one has all
+/// their own: gemm_test, plan_test and amx_levels_test. With sanitizers, which are slow, only the quickest one has all
 /// numbers of threads: rows are shared out alike whatever a kernel's instructions are.
 template <class Body>
 void everywhere(Body&& body) {
-  bool is_first = true;
-  for (const Isa isa : available_isas()) {
-    if (isa == Isa::amx) continue;
+  std::vector<Isa> isas = available_isas();
+  std::erase(isas, Isa::amx);
+  for (const Isa isa : isas) {
     const ScopedIsa scope(isa);
     ASSERT_EQ(active_isa(), isa);
     SCOPED_TRACE(std::string(to_string(isa)));
-    if (is_first || !address_sanitized) {
+    if (isa == isas.back() || !address_sanitized) {
       with_thread_counts(body);
     } else {
       body(Device::host(thread_counts.back()));
     }
-    is_first = false;
   }
 }
 
