@@ -64,3 +64,9 @@ function(bitgraph_sources_named out folder suffix)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*_${suffix}.cpp)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
+
+# bitgraph_link_library_first(<program>): where the library and a program both have an inline function, the linker keeps
+# the first: the library's, which is optimised where the program is not.
+function(bitgraph_link_library_first program)
+  target_link_options(${program} PRIVATE LINKER:--whole-archive $<TARGET_FILE:bitgraph> LINKER:--no-whole-archive)
+endfunction()

@@ -19,6 +19,7 @@ status=0
 # Tests that use a CUDA device, and tests of what it shares with the host.
 on_cuda='*Cuda*:*CUDA*:*Device*:Figure2*:*OneLaunch*:*Fused*:*Stream*:*Share*:*Storage*:TwoThreads*:HostOnly*:Operators*'
 on_cuda=$on_cuda:'*float16*:*OnADevice*:SparseLevelGemm*:LevelPlans*:PackedParts*:StayingParts*:InferenceOverParts*:LevelLaunch*'
+on_cuda=$on_cuda:'LevelPacking*:LevelActivations*:Architectures*:Plan*:WeightUpdates*:OwnNetwork*'
 for tests in "$bin"/tests_core "$bin"/tests_formats "$bin"/tests_ops "$bin"/tests_graph "$bin"/tests_nn "$bin"/tests_spanning; do
   echo "== ${tests##*/}"
   "$tests" --gtest_filter="$on_cuda" --gtest_brief=1 || status=1

@@ -68,6 +68,7 @@ TEST(PlanMemory, OfTheFormatThatAPlanNamesIsPredictedToo) {
   for_each_plan([](const Model& model, const Dataset& dataset) {
     for (const GraphFormat graph : {GraphFormat::csr, GraphFormat::sell, GraphFormat::tiles}) {
       for (const int side : {4, 32}) {
+        if (side == 32 && graph != GraphFormat::tiles) continue;  // a side is of tiles alone
         SCOPED_TRACE(std::string(to_string(graph)) + " " + std::to_string(side));
         const Device device = Device::host(1);
         InferencePlan plan(model, dataset, InferenceOptions{.graph = graph, .tile_dim = side}, device);

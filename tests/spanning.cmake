@@ -8,6 +8,10 @@ find_program(BITGRAPH_PYTHON NAMES python3 REQUIRED)
 
 # tests/*_test.cpp: what spans floors, one program.
 file(GLOB spanning_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
+if(BITGRAPH_SANITIZE MATCHES "thread")
+  # What threads run is the floors' own, whose tests are there. Of these: several threads on purpose, training, graphs.
+  list(FILTER spanning_tests INCLUDE REGEX "/(fork|graph_classification|stop|training|two_threads)_test\\.cpp$")
+endif()
 if(spanning_tests)
   bitgraph_test_program(tests_spanning ${spanning_tests})
 endif()

@@ -3,7 +3,9 @@
 
 import gzip
 import json
+import pathlib
 import re
+import tempfile
 import unittest
 
 from program import InFolder, memory_limit, run, start
@@ -47,15 +49,20 @@ def commands():
 
 
 class Estimate(InFolder):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="bitgraph-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.made = {name: pathlib.Path(folder.name) / file for name, file in
+                    (("dataset", "set.npz"), ("model", "model.safetensors"), ("floats", "floats.safetensors"))}
+        run("generate", "planted-partition", cls.made["dataset"], "--nodes", 60, "--classes", 2, "--features", 8)
+        train = ["train", cls.made["dataset"], "--epochs", 1, "--hidden", 4, "--out"]
+        run(*train, cls.made["model"])
+        run(*train, cls.made["floats"], "--precision", "float")
+
     def setUp(self):
         super().setUp()
-        self.paths = {"graph": self.write("graph.txt", "0 1\n1 2\n2 3\n3 0\n"), "dataset": self.folder / "set.npz",
-                      "model": self.folder / "model.safetensors", "floats": self.folder / "floats.safetensors",
-                      "new": self.folder / "new"}
-        run("generate", "planted-partition", self.paths["dataset"], "--nodes", 60, "--classes", 2, "--features", 8)
-        run("train", self.paths["dataset"], "--epochs", 1, "--hidden", 4, "--out", self.paths["model"])
-        run("train", self.paths["dataset"], "--epochs", 1, "--hidden", 4, "--precision", "float", "--out",
-            self.paths["floats"])
+        self.paths = {"graph": self.write("graph.txt", "0 1\n1 2\n2 3\n3 0\n"), "new": self.folder / "new", **self.made}
 
     def estimate(self, *arguments):
         return run(*arguments, "--estimate")["estimate"]

@@ -168,7 +168,7 @@ class Remember(program.InFolder):
         self.assertIn("rows normalized'", done.stderr)
 
     def test_train_goes_on_from_every_architecture_in_every_precision(self):
-        for model in program.ARCHITECTURES:
+        for model in program.ARCHITECTURES[:2] if program.SANITIZED else program.ARCHITECTURES:
             self.train("--model", model, "--precision", "float", "--depth", 3)
             for precision in ["float", "full", "bin"]:
                 with self.subTest(model=model, precision=precision):

@@ -9,6 +9,7 @@
 #include "support/expect_error.hpp"
 #include "support/graph_sets.hpp"
 #include "support/planted_data.hpp"
+#include "support/sanitized.hpp"
 
 #include <bitgraph/nn/infer.hpp>
 #include <bitgraph/nn/program.hpp>
@@ -42,8 +43,10 @@ Model epoch(Architecture architecture, const Precision& precision, const Dataset
   return precision.has_levels() ? quantize(model, data, {.precision = precision}) : std::move(model);
 }
 
-const std::vector<Precision> precisions{Precision::real, Precision::full, Precision::bin, Precision::of_levels(8, 8, 8),
-                                        Precision::of_levels(4, 4, 4)};
+const std::vector<Precision> precisions =
+    test::sanitized ? std::vector{Precision::real, Precision::bin, Precision::of_levels(4, 4, 4)}
+                    : std::vector{Precision::real, Precision::full, Precision::bin, Precision::of_levels(8, 8, 8),
+                                  Precision::of_levels(4, 4, 4)};
 
 /// Calls fn(precision, old model, new model) for every architecture and precision.
 void for_each_kind(const Dataset& data, const std::function<void(const Precision&, const Model&, const Model&)>& fn) {
