@@ -63,7 +63,7 @@ if(TARGET bitgraph_cli)
     add_test(NAME cli.${name} COMMAND ${BITGRAPH_PYTHON} -m unittest ${name}_test
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/cli)
     set_tests_properties(cli.${name} PROPERTIES TIMEOUT 600
-      ENVIRONMENT "BITGRAPH_PROGRAM=$<TARGET_FILE:bitgraph_cli>;BITGRAPH_SANITIZED=${BITGRAPH_SANITIZE};PYTHONDONTWRITEBYTECODE=1;OMP_WAIT_POLICY=passive")
+      ENVIRONMENT "BITGRAPH_PROGRAM=$<TARGET_FILE:bitgraph_cli>;BITGRAPH_SANITIZED=${BITGRAPH_SANITIZE};PYTHONDONTWRITEBYTECODE=1;OMP_WAIT_POLICY=passive;${bitgraph_quick_asan}")
   endforeach()
 endif()
 

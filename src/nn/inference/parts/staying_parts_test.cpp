@@ -149,7 +149,8 @@ TEST(StayingParts, HoldWhatWasPredicted) {
     for (const Dataset* dataset : {&sparse, &dense}) {
       for (const Architecture architecture : {Architecture::gcn, Architecture::sage, Architecture::gin}) {
         for (const Model& model : models_for(*dataset, architecture)) {
-          if (test::sanitized && model.precision.has_levels() != (dataset == &dense)) continue;
+          const bool of_levels = model.precision.has_levels();
+          if (test::sanitized && (of_levels != (dataset == &dense) || architecture == Architecture::gin)) continue;
           if (model.precision == Precision::real && !place.is_host()) continue;  // BLAS has a workspace of its own
           SCOPED_TRACE(place.name() + " " + std::string(to_string(architecture)) + " " + to_string(model.precision));
           const Device device = place.is_host() ? Device::host(2) : Device::cuda();
