@@ -9,7 +9,7 @@ find_program(BITGRAPH_PYTHON NAMES python3 REQUIRED)
 # tests/*_test.cpp: what spans floors, one program.
 file(GLOB spanning_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
 if(BITGRAPH_SANITIZE MATCHES "thread")
-  # What threads run is the floors' own, whose tests are there. Of these: several threads on purpose, training, graphs.
+  # Only tests of several threads, and of training. Kernels and loops that run in parallel have tests in their floors.
   list(FILTER spanning_tests INCLUDE REGEX "/(fork|graph_classification|stop|training|two_threads)_test\\.cpp$")
 endif()
 if(spanning_tests)

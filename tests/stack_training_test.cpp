@@ -64,7 +64,8 @@ void expect_all_learn(const Device& device) {
     Model floats;
     for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
       TrainOptions options = quick(architecture, precision);
-      if (test::sanitized && precision != Precision::real) options.teacher = &floats;  // others take hundreds of epochs
+      // A teacher that train() makes first takes hundreds of epochs.
+      if (test::sanitized && precision != Precision::real) options.teacher = &floats;
       TrainResult result = train(planted(), options, device);
       EXPECT_GT(test_accuracy(result.model, precision), test::sanitized ? 0 : 0.8)
           << to_string(architecture) << " " << to_string(precision) << " on " << device.name();

@@ -54,7 +54,8 @@ TEST(Train, EveryPrecisionLearnsAPlantedPartition) {
   for (const Precision precision : {Precision::real, Precision::full, Precision::bin}) {
     SCOPED_TRACE(to_string(precision));
     TrainOptions options{.precision = precision, .hidden = 32, .epochs = test::sanitized ? 6U : 150U};
-    if (test::sanitized && precision != Precision::real) options.teacher = &floats;  // others take hundreds of epochs
+    // A teacher that train() makes first takes hundreds of epochs.
+    if (test::sanitized && precision != Precision::real) options.teacher = &floats;
     TrainResult result = train(dataset, options, Device::host(1));
     expect_learned(test_accuracy(result.model, dataset, precision), 0.85);
     EXPECT_GT(result.best_epoch, 0U);

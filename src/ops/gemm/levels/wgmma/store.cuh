@@ -68,8 +68,7 @@ __device__ void store_words(std::uint8_t* row, std::size_t row_bytes, std::size_
 }
 
 /// The outputs that a group of warps has of each tile. `ByRows`: they are late levels with one scale or scales by rows,
-/// or values with an addend. `Packs`: they may be levels in planes, of which they have
-/// whole pieces.
+/// or values with an addend. `Packs`: they may be levels in planes, of which they have whole pieces.
 template <unsigned Outputs, bool ByRows, bool Packs>
 class TileStore {
  public:
