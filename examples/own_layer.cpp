@@ -14,8 +14,9 @@ int main() {
   for (const auto& [outputs, inputs] : {std::pair{64, 100}, {64, 64}, {7, 64}}) {
     DenseMatrix<float> weight(outputs, inputs);  // that no training made
     for (std::size_t n = 0; n < weight.values().size(); ++n) weight.values()[n] = random_uniform({7}, n) - 0.5F;
+    Buffer<float> bias(outputs, 0.0F);
     model.layers.push_back(
-        {.precision = model.precision, .neighbor = nn::make_linear(std::move(weight), Buffer<float>(outputs), true)});
+        {.precision = model.precision, .neighbor = nn::make_linear(std::move(weight), std::move(bias), true)});
   }
   model.network = [](nn::ProgramBuilder& build) {
     const auto layer = [&](std::size_t l, nn::ValueId x, std::size_t outputs) {
