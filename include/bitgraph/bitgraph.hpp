@@ -83,6 +83,7 @@
 #include <bitgraph/ops/level_gemm.hpp>
 #include <bitgraph/ops/level_spmm.hpp>
 #include <bitgraph/ops/level_strategy.hpp>
+#include <bitgraph/ops/level_sum_product.hpp>
 #include <bitgraph/ops/log_softmax.hpp>
 #include <bitgraph/ops/mxm.hpp>
 #include <bitgraph/ops/mxv.hpp>

@@ -228,6 +228,11 @@ struct LateRow {
     }
     return rule.level(place(scale, value), scale.least(rule.activation == Activation::relu) * exists);
   }
+  /// The same without a tanh, to the nearest level, and with the least place of the row: where that is known, all is
+  /// code without a question.
+  [[nodiscard]] __device__ int nearest_level(const LevelRule& rule, float value, float least, float exists) const {
+    return rule.template level<true>(place(scale, value), least * exists);
+  }
 
  private:
   [[nodiscard]] static __device__ float place(const OnScale& on, float value) {

@@ -47,6 +47,7 @@ struct Value {
   bool scaled_scores = false;      ///< it is ScaledScores of them
   bool summed_planes = false;      ///< memory for planes that a sum over a pattern makes: LevelSpmmOptions::planes
   std::size_t prepared_words = 0;  ///< not 0: so many words that a sum finds ahead of all runs (level_spmm_prepare())
+  bool in_kernel = false;          ///< it stays in the kernel of the operator that makes it, and has no memory
 
   /// Rows that it has where the graph has `nodes`.
   [[nodiscard]] std::size_t rows(std::size_t nodes) const noexcept;
@@ -82,9 +83,11 @@ enum class OperatorKind : std::uint8_t {
   vote_post_op,     ///< a vote, or-ed with a node's own signs, and what VotePostOp says, in one kernel
   add_scores,       ///< y = A p, p the products that scores stand for
   multiply_counts,  ///< y = (A x) W^T, and the node's own product: in one kernel, or by parts of the rows
+  multiply_sums,    ///< the same of levels, in one kernel: a sum, and the product `behind` it. The second output are
+                    ///< the levels between them
   multiply_joined   ///< y = [inputs side by side] W^T, some rows at a time
 };
-inline constexpr std::size_t num_operator_kinds = 15;
+inline constexpr std::size_t num_operator_kinds = 16;
 
 /// Which weights of its layer an operator multiplies with.
 enum class WeightOf : std::uint8_t { none, neighbor, root, both };
@@ -137,6 +140,7 @@ struct Operator {
   bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
   bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it
   VotePostOp post_op = VotePostOp::none;
+  std::vector<Operator> behind;  ///< of multiply_sums: the product, whose inputs and outputs do not count
 
   [[nodiscard]] ValueId output() const { return outputs.front(); }
   [[nodiscard]] bool multiplies_signs() const noexcept { return weight_format.kind == NumberKind::sign; }

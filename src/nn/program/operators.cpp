@@ -62,6 +62,9 @@ std::string name_add_scores(const Program&, const Operator& op) {
 std::string name_multiply_counts(const Program&, const Operator& op) {
   return fmt::format("BSpMM.BBF + BMM{}{}", op.root ? " + ADD.FFF" : "", parts_of(op));
 }
+std::string name_multiply_sums(const Program& p, const Operator& op) {
+  return fmt::format("bitMM2Bit, sparse + {}", name_product(p, op.behind.front()));
+}
 std::string name_multiply_joined(const Program&, const Operator&) { return "CONCAT + BMM.BBF by parts"; }
 
 std::string need_inputs(const Operator& op, std::size_t count) {
@@ -105,8 +108,8 @@ std::string check_aggregate(const Program& p, const Operator& op) {
   if (op.aggregation == Aggregation::none) return "aggregates nothing";
   if (multiplies_planes(p, op) && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
     return "has no memory for the planes of its input";
-  if (adds_planes(p, op) && !p.value(op.outputs[1]).is_sum_memory())
-    return "has a second output that is not memory of a sum";
+  if (adds_planes(p, op) && !p.value(op.outputs.back()).is_sum_memory())
+    return "has a last output that is not memory of a sum";
   return check_same(p, op);
 }
 std::string check_add(const Program& p, const Operator& op) {
@@ -148,6 +151,16 @@ std::string check_multiply_counts(const Program& p, const Operator& op) {
   return signs(p, op.inputs[0]) ? "" : "counts bits of numbers";
 }
 
+std::string check_multiply_sums(const Program& p, const Operator& op) {
+  if (std::string wrong = need_inputs(op, 1); !wrong.empty()) return wrong;
+  if (op.behind.size() != 1 || op.outputs.size() < 2) return "has no product behind its sum";
+  const Value &x = p.value(op.inputs[0]), &between = p.value(op.outputs[1]), &out = p.value(op.output());
+  if (!x.is_levels() || !between.is_levels() || !out.is_levels()) return "adds up and multiplies no levels";
+  if (between.columns != x.columns) return fmt::format("makes {} columns of {}", between.columns, x.columns);
+  if (adds_planes(p, op) && !p.value(op.outputs.back()).is_sum_memory())
+    return "has a last output that is not memory of a sum";
+  return "";
+}
 double value_bytes(const Program& p, const std::vector<ValueId>& values, std::size_t nodes) {
   double bytes = 0;
   for (const ValueId v : values) bytes += v == no_value ? 0 : static_cast<double>(p.value(v).bytes(nodes));
@@ -198,6 +211,15 @@ Traffic traffic_gather(const Program& p, const Operator& op, const GraphFacts& g
           entries * static_cast<double>(x.columns)};
 }
 
+/// A sum's, and a product's of what does not leave the kernel.
+Traffic traffic_multiply_sums(const Program& p, const Operator& op, const GraphFacts& graph) {
+  const Traffic sum = traffic_gather(p, op, graph);
+  const Operator& product = op.behind.front();
+  const std::size_t in = p.value(op.outputs[1]).columns, out = p.value(op.output()).columns;
+  return {sum.bytes + weight_bytes(product, in, out),
+          sum.work + 2.0 * static_cast<double>(graph.nodes) * static_cast<double>(in) * static_cast<double>(out)};
+}
+
 constexpr std::array<OperatorTraits, num_operator_kinds> table{{
     {Kind::quantize, "quantize", name_quantize, check_quantize, traffic_once, no_input, find_quantize, nullptr,
      run_quantize, launch_quantize, train_quantize, gradient_quantize, TrainsInPlace::gradient},
@@ -227,6 +249,8 @@ constexpr std::array<OperatorTraits, num_operator_kinds> table{{
      run_add_scores, nullptr},
     {Kind::multiply_counts, "multiply counts", name_multiply_counts, check_multiply_counts, traffic_gather, no_input,
      find_multiply_counts, nullptr, run_multiply_counts, nullptr},
+    {Kind::multiply_sums, "multiply sums", name_multiply_sums, check_multiply_sums, traffic_multiply_sums, no_input,
+     find_aggregate, nullptr, run_multiply_sums, nullptr},
     {Kind::multiply_joined, "multiply joined", name_multiply_joined, check_concat, traffic_product, no_input, nullptr,
      bind_multiply_joined, run_multiply_joined, nullptr},
 }};
@@ -279,6 +303,7 @@ bool multiplies_planes(const Program& program, const Operator& op) {
 }
 
 bool adds_planes(const Program& program, const Operator& op) {
+  if (op.kind == OperatorKind::multiply_sums) return op.outputs.size() == 3;
   return op.kind == OperatorKind::aggregate && op.outputs.size() == 2 && !multiplies_planes(program, op);
 }
 

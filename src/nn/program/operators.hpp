@@ -88,8 +88,8 @@ struct OperatorTraits {
 
 /// Whether tiles of the graph meet bit planes of the input, which are the second output.
 [[nodiscard]] bool multiplies_planes(const Program& program, const Operator& op);
-/// Whether a sum of levels over neighbours adds planes: its input's, or those that it makes. The second output is
-/// memory for that.
+/// Whether a sum of levels over neighbours adds planes: its input's, or those that it makes. The last output is memory
+/// for that.
 [[nodiscard]] bool adds_planes(const Program& program, const Operator& op);
 
 /// Bytes that a gather of `bytes` moves: whole sectors.

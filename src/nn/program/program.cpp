@@ -51,6 +51,7 @@ std::size_t Value::rows(std::size_t nodes) const noexcept {
 }
 
 std::size_t Value::bytes(std::size_t nodes) const {
+  if (in_kernel) return 0;
   if (scaled_scores) return rows(nodes) * ScaledScores::row_bytes(columns);
   if (scored_bits != 0) return rows(nodes) * RowScores::row_size(columns) * sizeof(std::uint16_t);
   if (prepared_words != 0) return prepared_words * sizeof(std::uint64_t);

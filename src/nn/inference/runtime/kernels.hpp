@@ -26,6 +26,7 @@ void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared);
 void bind_aggregate(Runtime& at, const Operator& op, Prepared& prepared);
 void prepare_sum(Runtime& at, const Operator& op, const Prepared& prepared);
 void run_aggregate(Runtime& at, const Operator& op, Prepared& prepared);
+void run_multiply_sums(Runtime& at, const Operator& op, Prepared& prepared);
 std::vector<LaunchStep> launch_aggregate(const Runtime& at, const Operator& op, const Prepared& prepared);
 
 void run_add(Runtime& at, const Operator& op, Prepared& prepared);

@@ -4,6 +4,7 @@
 #include <bitgraph/ops/fused_vote.hpp>
 #include <bitgraph/ops/gemm.hpp>
 #include <bitgraph/ops/level_spmm.hpp>
+#include <bitgraph/ops/level_sum_product.hpp>
 #include <bitgraph/ops/plane_gemm.hpp>
 #include <bitgraph/ops/spmm.hpp>
 
@@ -82,8 +83,8 @@ LevelSpmmOptions level_options(Runtime& at, const Operator& op, const Prepared& 
           .bias = at.weights().bias(op),
           .activation = op.activation,
           .row_order = prepared.order,
-          .planes = has_memory ? at.sum_memory(op.outputs[1]).span() : std::span<std::uint64_t>(),
-          .prepared = has_memory && at.program().value(op.outputs[1]).prepared_words != 0,
+          .planes = has_memory ? at.sum_memory(op.outputs.back()).span() : std::span<std::uint64_t>(),
+          .prepared = has_memory && at.program().value(op.outputs.back()).prepared_words != 0,
           .out_rows = prepared.out_rows};
 }
 
@@ -152,7 +153,31 @@ void find_aggregate(Runtime& at, const Operator& op, Prepared& prepared) {
   }
 }
 
+namespace {
+
+/// Calls fn() with the operands of a sum and the product behind it.
+template <class Fn>
+void with_sum_and_product(Runtime& at, const Operator& op, const Prepared& prepared, const Fn& fn) {
+  const Operator& product = op.behind.front();
+  const Value& between = at.program().value(op.outputs[1]);
+  fn(at.levels(op.output()), *prepared.operand.pattern, at.levels_in(op.inputs[0]), level_options(at, op, prepared),
+     LevelsBetween{.bits = between.format.bits, .scale = &at.weights().scale_of(between)},
+     at.weights().of(product).levels,
+     LevelGemmOptions{.bias = at.weights().bias(product), .activation = product.activation});
+}
+
+}  // namespace
+
+void run_multiply_sums(Runtime& at, const Operator& op, Prepared& prepared) {
+  with_sum_and_product(at, op, prepared,
+                       [](auto& out, const auto&... operands) { level_sum_product_into(out, operands...); });
+}
+
 void prepare_sum(Runtime& at, const Operator& op, const Prepared& prepared) {
+  if (op.kind == OperatorKind::multiply_sums) {
+    return with_sum_and_product(
+        at, op, prepared, [](auto& out, const auto&... operands) { level_sum_product_prepare(out, operands...); });
+  }
   level_spmm_prepare(at.levels(op.output()), *prepared.operand.pattern, at.levels_in(op.inputs[0]),
                      level_options(at, op, prepared));
 }

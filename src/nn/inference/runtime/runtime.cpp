@@ -45,7 +45,7 @@ void Runtime::bind(std::size_t capacity) {
 void Runtime::prepare_runs() {
   for (std::size_t n = 0; n < prepared_.size(); ++n) {
     const Operator& its = op(n);
-    if (adds_planes(program(), its) && program().value(its.outputs[1]).prepared_words != 0)
+    if (adds_planes(program(), its) && program().value(its.outputs.back()).prepared_words != 0)
       prepare_sum(*this, its, prepared_[n]);
   }
 }
@@ -76,8 +76,8 @@ LevelScale Runtime::scale_of(const Value& value) const {
 }
 
 Runtime::Memory Runtime::view_of(ValueId v) {
-  if (is_features(v) || layout_.offset[v] == Layout::nowhere) return {};
   const Value& value = program().value(v);
+  if (is_features(v) || value.in_kernel || layout_.offset[v] == Layout::nowhere) return {};
   const std::size_t rows = value.rows(num_nodes());
   auto* const at = reinterpret_cast<std::byte*>(memory_.data()) + layout_.offset[v];
   const auto scores = [&](auto empty, std::size_t row_size) {

@@ -59,24 +59,28 @@ constexpr std::size_t index_of(WeightOf which) { return static_cast<std::size_t>
 
 std::vector<WeightUse> uses_of(const Program& program, std::size_t layers, const SparseInput& sparse) {
   std::vector<WeightUse> uses(layers);
-  for (const Operator& op : program.operators) {
+  const auto add = [&](const Operator& op, ValueId input, ValueId output) {
     WeightUse& use = uses[op.layer];
     use.both = use.both || op.weight == WeightOf::both;
     use.layer_bias = use.layer_bias || op.bias == BiasOf::layer;
-    const bool of_features = op.kind == OperatorKind::product && op.inputs[0] == program.features;
+    const bool of_features = op.kind == OperatorKind::product && input == program.features;
     use.sparse = use.sparse || (of_features && sparse.bits);
     use.wide = use.wide || (of_features && sparse.floats);
-    if (op.kind != OperatorKind::product || !op.multiplies_levels()) continue;
+    if (op.kind != OperatorKind::product || !op.multiplies_levels()) return;
     LevelWeightsUse& levels = use.levels_of(op.weight);
     if (of_features && sparse.levels) {
       levels.sparse = true;
-      continue;
+      return;
     }
-    const Value& x = program.value(op.inputs[0]);
+    const Value& x = program.value(input);
     levels.x_bits = x.format.bits;
     levels.strategy = op.levels;
     levels.x_packing = x.packing;
-    levels.out_packing = program.value(op.output()).packing;
+    levels.out_packing = program.value(output).packing;
+  };
+  for (const Operator& op : program.operators) {
+    add(op, op.inputs[0], op.output());
+    for (const Operator& product : op.behind) add(product, op.outputs[1], op.output());
   }
   return uses;
 }

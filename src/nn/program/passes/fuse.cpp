@@ -4,6 +4,7 @@
 #include "nn/program/passes/passes.hpp"
 
 #include <bitgraph/ops/fused_vote.hpp>
+#include <bitgraph/ops/level_sum_product.hpp>
 
 #include <algorithm>
 #include <array>
@@ -235,6 +236,43 @@ bool fuse_counts(Program& program, std::size_t n, const PassContext& context) {
   return true;
 }
 
+/// A sum of levels and a product of few outputs behind it: the levels between them stay in the kernel.
+bool fuse_sum_of_levels(Program& program, std::size_t n, const PassContext&) {
+  const Operator product = program.operators[n];
+  if (product.kind != Kind::product || !product.multiplies_levels() || product.inputs.size() != 1) return false;
+  if (product.aggregation != Aggregation::none || product.reorders) return false;
+  const Operator* const sum = only_read(program, product.inputs[0], Kind::aggregate);
+  if (sum == nullptr || !is_by_length(sum->graph) || sum->by_parts) return false;
+  if (sum->activation == Activation::tanh || product.activation == Activation::tanh) return false;
+  const Value &x = program.value(sum->inputs[0]), &between = program.value(sum->output()),
+              &out = program.value(product.output());
+  if (!x.is_levels() || !out.is_levels() || out.format.scale == ScaleExtent::row) return false;
+  if (between.format.scale != ScaleExtent::tensor) return false;
+  const bool adds = adds_planes(program, *sum);
+  if (adds != (x.packing == LevelPacking::planes)) return false;  // it would make planes of levels in places
+  if (!level_sum_product_can({.x_bits = x.format.bits,
+                              .packing = x.packing,
+                              .between_bits = between.format.bits,
+                              .w_bits = product.weight_format.bits,
+                              .out_bits = out.format.bits,
+                              .columns = x.columns,
+                              .outputs = out.columns}))
+    return false;
+  Operator fused = *sum;
+  fused.kind = Kind::multiply_sums;
+  fused.outputs = {product.output(), sum->output()};
+  if (adds) {
+    const ValueId memory = sum->outputs.back();
+    fused.outputs.push_back(memory);
+    program.values[memory].prepared_words = level_sum_product_words(x.columns);
+  }
+  program.values[sum->output()].in_kernel = true;
+  fused.behind = {product};
+  program.operators[static_cast<std::size_t>(sum - program.operators.data())].outputs = {program.add_value({1, {}})};
+  program.operators[n] = std::move(fused);
+  return true;
+}
+
 struct Pattern {
   const char* name;
   bool (*rewrite)(Program&, std::size_t, const PassContext&);
@@ -245,7 +283,8 @@ constexpr std::array patterns{Pattern{"counts and their product", fuse_counts},
                               Pattern{"two products of one input", join_products},
                               Pattern{"a vote and the last product", fuse_logits},
                               Pattern{"a vote and the last layer's scores", fuse_scores},
-                              Pattern{"a product of signs and its weighed sum", fuse_scaled_scores}};
+                              Pattern{"a product of signs and its weighed sum", fuse_scaled_scores},
+                              Pattern{"a sum of levels and a product of few outputs", fuse_sum_of_levels}};
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace bitgraph::nn {
 namespace {
 
@@ -101,6 +103,63 @@ TEST(FusePass, GathersBytesWhereNeighborsHaveWeightsAndScoresAreMany) {
             "%3 = BMM.BBF layer 1 (%2) : 41 x scaled scores of 128 bits\n"
             "%4 = BSpMM.FBF layer 1 (%3) : 41 x float32\n"
             "result %4\n");
+}
+
+/// Two layers of `bits`, the last layer's messages in 8 bits, as compile() brings them to fuse().
+Program levels_before_fusing(int bits, std::size_t hidden, std::size_t classes, const PassContext& context,
+                             Aggregation aggregation = Aggregation::mean_with_self) {
+  const LayerShape shapes[] = {{aggregation, false, 100, hidden}, {aggregation, false, hidden, classes}};
+  Program program = program_of(shapes, false);
+  apply_precision(program, {{Precision::of_levels(bits, bits, bits), Precision::of_levels(bits, bits, 8)}});
+  fold_activations(program);
+  make_levels_early(program);
+  choose_graph_forms(program, context);
+  pack_levels_in_planes(program, context);
+  return program;
+}
+
+TEST(FusePass, MultipliesSumsOfLevelsWhereTheyAreMade) {
+  const InferenceOptions options;
+  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
+  const Program program = levels_before_fusing(4, 256, 7, context);
+  EXPECT_EQ(to_text(program),
+            "%0 = features : 100 x levels4*row\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 256 x levels4*column\n"
+            "%2 = bitMM2Bit, sparse layer 0 (%1) : 256 x levels4*tensor\n"
+            "%3 = bitMM2Bit layer 1 (%2) : 7 x levels8*column\n"
+            "%4 = bitMM2Int, sparse layer 1 (%3) : 7 x float32\n"
+            "result %4\n");
+  EXPECT_EQ(fused(program, context),
+            "%0 = features : 100 x levels4*row\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 256 x levels4*column\n"
+            "%2, %3 = bitMM2Bit, sparse + bitMM2Bit layer 0 (%1) : 7 x levels8*column\n"
+            "%4 = bitMM2Int, sparse layer 1 (%2) : 7 x float32\n"
+            "result %4\n");
+}
+
+TEST(FusePass, TakesNoMemoryForLevelsThatStayInAKernel) {
+  const InferenceOptions options;
+  for (const int bits : {2, 4, 8}) {
+    const PassContext context{
+        .options = options, .graph = test::large_graph(), .on_host = false, .features_in_planes = bits == 2};
+    Program program = levels_before_fusing(bits, 256, 7, context);
+    constexpr std::size_t nodes = 100000;
+    const std::size_t before = place(program, nodes).bytes;
+    fuse(program, context);
+    program.validate();
+    const auto is_fused = [](const Operator& op) { return op.kind == OperatorKind::multiply_sums; };
+    EXPECT_EQ(std::ranges::count_if(program.operators, is_fused), 1) << to_text(program);
+    EXPECT_LT(place(program, nodes).bytes, before);
+  }
+}
+
+TEST(FusePass, LeavesSumsOfLevelsThatNoKernelMultiplies) {
+  const InferenceOptions options;
+  const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
+  for (const Program& program : {levels_before_fusing(4, 256, 9, context), levels_before_fusing(4, 257, 7, context),
+                                 levels_before_fusing(4, 100, 7, context), levels_before_fusing(2, 256, 7, context),
+                                 levels_before_fusing(4, 256, 7, context, Aggregation::symmetric)})
+    EXPECT_EQ(fused(program, context), to_text(program));
 }
 
 TEST(FusePass, LeavesTheHostASmallGraphAndPartsAlone) {

@@ -85,7 +85,7 @@ void pack_levels_in_planes(Program& program, const PassContext& context) {
   for (Operator& op : program.operators) {  // a sum needs an order, and thresholds instead of planes of its input
     if (op.kind != Kind::aggregate || !packing.packs(op.inputs[0])) continue;
     if (op.graph == GraphForm::csr) op.graph = GraphForm::csr_by_length;
-    Value& memory = adds_planes(program, op) ? program.values[op.outputs[1]] : add_memory(program, op);
+    Value& memory = adds_planes(program, op) ? program.values[op.outputs.back()] : add_memory(program, op);
     memory.summed_planes = false;
     memory.prepared_words = level_spmm_prepared_words(memory.columns, context.on_host);
   }

@@ -177,9 +177,7 @@ class TileStore {
                             late[1].scale.least(args.epilogue.rectifies())};
     const auto nearest_level_of = [&](int sum, const OutputPair& pair, unsigned k, unsigned half, unsigned t) {
       const float exists = k == 0 ? pair.least.x : pair.least.y;
-      const OnScale& scale = late[half].scale;
-      const float on_scale = __fmaf_rn(place<true, true>(sum, pair, k, x[half]), scale.factor, scale.shift);
-      return rule.template level<true>(on_scale, least[half] * exists);
+      return late[half].nearest_level(rule, place<true, true>(sum, pair, k, x[half]), least[half], exists);
     };
     const bool frequent = rule.nearest && !args.epilogue.adds();
     if (args.out.levels.bits <= 4) {

@@ -11,6 +11,7 @@
 #include "core/cuda/launch.cuh"
 #include "ops/spmm/levels/cuda/gather.cuh"
 #include "ops/spmm/levels/cuda/planes.cuh"
+#include "ops/spmm/levels/cuda/product.cuh"
 #include "ops/spmm/levels/cuda/store.cuh"
 #include "ops/spmm/levels/planes.hpp"
 
@@ -49,9 +50,21 @@ template <Ends ends>
   return {end.row_scale, end.late.factor, end.late.shift, rises ? 1U : 0U};
 }
 
+/// A block's longer rows, and what it knows of the product behind its sums.
+template <unsigned Lanes>
+struct PlaneTile {
+  static constexpr unsigned words = Lanes * part_words;  ///< of a plane of a row
+  uint4 w[32];  ///< as lanes have it: two words of the lower bits of an output, two of the upper ones
+  std::uint32_t lower[warps][words], upper[warps][words];
+  NodeId row[warps];
+  ProductColumns columns;
+};
+
 template <class Packing, unsigned Lanes, Ends ends>
 struct PlaneKernel {
   using End = RowEnd<ends>;
+  using Args = SumArgs<ends>;
+  static constexpr bool multiplies = ends == Ends::product;
   static constexpr unsigned sets = 32 / Lanes;
   static constexpr unsigned slice = Lanes * part_columns;  ///< columns of a block
   static constexpr unsigned block_rows = threads / Lanes;
@@ -61,12 +74,18 @@ struct PlaneKernel {
   using Short = LanePlanes<short_planes>;
   using Long = LanePlanes<long_planes>;
 
+  /// Levels of 32 columns, as planes.
+  struct WordOfLevels {
+    std::uint32_t lower, upper;
+  };
+
   struct Storage {
     SumPlace place[slice];
     std::uint32_t hub_sums[slice];
+    std::conditional_t<multiplies, PlaneTile<Lanes>, NoProduct> tile;
   };
 
-  const LevelSpmmArgs& args;
+  const Args& args;
   const PlaneBlocks& blocks;
   const Thresholds& thresholds;
   Storage& storage;
@@ -74,7 +93,7 @@ struct PlaneKernel {
   const PartReader<4> read;
   const std::size_t first_column = std::size_t{blockIdx.y} * slice;
 
-  __device__ PlaneKernel(const LevelSpmmArgs& the_args, const PlaneBlocks& the_blocks, const Thresholds& the_thresholds,
+  __device__ PlaneKernel(const Args& the_args, const PlaneBlocks& the_blocks, const Thresholds& the_thresholds,
                          Storage& the_storage)
       : args(the_args),
         blocks(the_blocks),
@@ -93,26 +112,80 @@ struct PlaneKernel {
     wait_for_previous_kernel();
     for (unsigned c = threadIdx.x; c < slice; c += threads)
       storage.place[c] = SumPlace(args, args.x.ncols, first_column + c);
+    bring_product();
     __syncthreads();
   }
 
-  /// A short row for each set, or none.
-  __device__ void take_short_row(const TakenRow& taken) const {
-    Short sums;
-    add_neighbors<Lanes, 1>(sums, read, taken.columns, taken.n, 0, batch, [] { wait_for_previous_kernel(); });
-    const std::size_t column = first_column + threadIdx.x % Lanes * part_columns;
-    if (taken.row == no_row || column >= args.x.ncols) return;
-    const End end(args, taken);
-    const RowScales scales = scales_of(end);
-    WordOfLevels levels[part_words];
-#pragma unroll
-    for (unsigned w = 0; w < part_words; ++w) {
-      const auto word = static_cast<unsigned>(column / 32) + w;
-      const bool known = thresholds.scales[thresholds.index(taken.n, word)].same_as(scales);
-      levels[w] = known ? levels_by_thresholds(sums.of[w], thresholds.of(taken.n, word))
-                        : levels_by_numbers(sums.of[w], end, column + w * 32);
+  /// For a whole block, before a barrier.
+  __device__ void bring_product() {
+    if constexpr (multiplies) {
+      auto& tile = storage.tile;
+      if (threadIdx.x < 32) tile.w[threadIdx.x] = __ldg(thresholds.w + threadIdx.x);
+      if (threadIdx.x < warps) tile.row[threadIdx.x] = no_row;
+      tile.columns.fill(args, 32);
     }
-    std::uint8_t* const row = args.out.levels.row(taken.row);
+  }
+
+  /// Of eight rows, a lane has four words of one: `levels` as a short row leaves them.
+  __device__ void multiply(NodeId row, const WordOfLevels (&levels)[part_words]) const {
+    if constexpr (multiplies) {
+      constexpr std::uint32_t ones = ~0U;
+      const std::uint32_t x[4] = {levels[0].lower, levels[0].upper, levels[1].lower, levels[1].upper};
+      const uint4 w = storage.tile.w[threadIdx.x % 32];
+      std::int32_t by_lower[4] = {}, by_upper[4] = {}, of_levels[4] = {};
+      multiply_bits(by_lower, x, w.x, w.y);
+      multiply_bits(by_upper, x, w.z, w.w);
+      multiply_bits(of_levels, x, ones, ones);
+      const auto sum = [&](unsigned n) {
+        return by_lower[n] + 2 * (by_lower[n + 2] + by_upper[n]) + 4 * by_upper[n + 2];
+      };
+      const ProductEnd end{args, storage.tile.columns};
+      end.store(row, sum(0), sum(1), of_levels[0] + 2 * of_levels[2]);
+    }
+  }
+
+  /// Longer rows of a block, behind a barrier: a row a quad. By one warp.
+  __device__ void multiply_longer() const {
+    if constexpr (multiplies) {
+      __syncthreads();
+      if (threadIdx.x >= 32) return;
+      const unsigned row = threadIdx.x / 4, first = threadIdx.x % 4 * part_words;
+      WordOfLevels levels[part_words];
+#pragma unroll
+      for (unsigned w = 0; w < part_words; ++w)
+        levels[w] = {storage.tile.lower[row][first + w], storage.tile.upper[row][first + w]};
+      multiply(storage.tile.row[row], levels);
+    }
+  }
+
+  /// A short row for each set, or none.
+  __device__ void take_short_row(const TakenRow& taken) {
+    Short sums;
+    add_neighbors<Lanes, 1>(sums, read, taken.columns, taken.n, 0, batch, [&] {
+      wait_for_previous_kernel();
+      bring_product();
+    });
+    if constexpr (multiplies) __syncthreads();
+    const std::size_t column = first_column + threadIdx.x % Lanes * part_columns;
+    const bool exists = taken.row != no_row && column < args.x.ncols;
+    if (!multiplies && !exists) return;
+    WordOfLevels levels[part_words] = {};
+    if (exists) {
+      const End end(args, taken);
+      const RowScales scales = scales_of(end);
+#pragma unroll
+      for (unsigned w = 0; w < part_words; ++w) {
+        const auto word = static_cast<unsigned>(column / 32) + w;
+        const bool known = thresholds.scales[thresholds.index(taken.n, word)].same_as(scales);
+        levels[w] = known ? levels_by_thresholds(sums.of[w], thresholds.of(taken.n, word))
+                          : levels_by_numbers(sums.of[w], end, column + w * 32);
+      }
+    }
+    multiplies ? multiply(taken.row, levels) : store_short(taken.row, column, levels);
+  }
+
+  __device__ void store_short(NodeId taken, std::size_t column, const WordOfLevels (&levels)[part_words]) const {
+    std::uint8_t* const row = args.out.levels.row(taken);
     if constexpr (Packing::packed) {
       static_assert(part_words == 2);
       *reinterpret_cast<uint4*>(row + column / part_columns * sizeof(uint4)) = {levels[0].lower, levels[1].lower,
@@ -126,11 +199,6 @@ struct PlaneKernel {
       }
     }
   }
-
-  /// Levels of 32 columns, as planes.
-  struct WordOfLevels {
-    std::uint32_t lower, upper;
-  };
 
   [[nodiscard]] static __device__ WordOfLevels levels_by_thresholds(const SlicedSums<short_planes>& sums,
                                                                     const WordThresholds& its) {
@@ -171,7 +239,7 @@ struct PlaneKernel {
 
   /// Writes `lane_columns` levels of a row, level_at(n), of each lane of a warp.
   template <class LevelAt>
-  __device__ void write(NodeId row, unsigned first, const LevelAt& level_at) const {
+  __device__ void write(NodeId row, unsigned first, const LevelAt& level_at) {
     if constexpr (Packing::packed) return write_planes(row, first, level_at);
     if (first_column + first >= args.x.ncols) return;
     std::uint32_t word = 0;
@@ -189,7 +257,7 @@ struct PlaneKernel {
 
   /// The same in planes. Lanes that have columns of one word put it together.
   template <class LevelAt>
-  __device__ void write_planes(NodeId row, unsigned first, const LevelAt& level_at) const {
+  __device__ void write_planes(NodeId row, unsigned first, const LevelAt& level_at) {
     const bool exists = first_column + first < args.x.ncols;
     WordOfLevels levels = {};
 #pragma unroll
@@ -202,6 +270,14 @@ struct PlaneKernel {
     for (unsigned apart = part_words * Lanes; apart < 32; apart *= 2) {
       levels.lower |= __shfl_xor_sync(full_warp, levels.lower, apart);
       levels.upper |= __shfl_xor_sync(full_warp, levels.upper, apart);
+    }
+    if constexpr (multiplies) {
+      if (first % 32 != 0) return;
+      const unsigned place = threadIdx.x / 32;
+      storage.tile.lower[place][first / 32] = levels.lower;
+      storage.tile.upper[place][first / 32] = levels.upper;
+      if (first == 0) storage.tile.row[place] = row;
+      return;
     }
     if (first % 32 != 0 || !exists) return;
     const std::size_t column = first_column + first;
@@ -249,10 +325,14 @@ struct PlaneKernel {
 
   __device__ void run() {
     const unsigned block = blockIdx.x;
-    if (block < blocks.hubs) return take_hub(TakenRow(args, std::size_t{block}, blocks.hubs));
+    if (block < blocks.hubs) {
+      take_hub(TakenRow(args, std::size_t{block}, blocks.hubs));
+      return multiply_longer();
+    }
     if (block < blocks.end_of_warps) {
       const std::size_t place = blocks.hubs + std::size_t{block - blocks.hubs} * warps + threadIdx.x / 32;
-      return take_warp_row(TakenRow(args, place, blocks.warp_rows));
+      take_warp_row(TakenRow(args, place, blocks.warp_rows));
+      return multiply_longer();
     }
     const std::size_t first = blocks.warp_rows + std::size_t{block - blocks.end_of_warps} * block_rows;
     take_short_row(TakenRow(args, first + threadIdx.x / Lanes, args.a.nrows));
@@ -262,7 +342,7 @@ struct PlaneKernel {
 /// `args.x` are planes, as they came or as the kernel before has made them.
 template <class Packing, unsigned Lanes, Ends ends>
 __global__ void __launch_bounds__(threads, tuning.plane_blocks)
-    level_spmm_planes(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ PlaneBlocks blocks,
+    level_spmm_planes(const __grid_constant__ SumArgs<ends> args, const __grid_constant__ PlaneBlocks blocks,
                       const __grid_constant__ Thresholds thresholds) {
   trigger_dependent_launch();
   __shared__ typename PlaneKernel<Packing, Lanes, ends>::Storage storage;
@@ -337,11 +417,21 @@ __device__ void find_thresholds(const LevelSpmmArgs& args, const Lengths& rows, 
   if (lane == 0) to.scales[to.index(length, word)] = scales_of(found.end, !falls);
 }
 
+/// Word `word` of both planes of an output's row of W, by a warp, where the lanes that multiply it have it.
+__device__ void find_planes_of_w(const SumProductArgs& args, uint4* to, unsigned output, unsigned word) {
+  const unsigned lane = threadIdx.x % 32, column = word * 32 + lane;
+  const bool exists = output < args.outputs && column < args.x.ncols;
+  const unsigned level = exists ? __ldg(args.w_rows + output * args.w_row_bytes + column) : 0;
+  const unsigned lower = __ballot_sync(full_warp, (level & 1U) != 0), upper = __ballot_sync(full_warp, level >> 1 != 0);
+  auto* const own = reinterpret_cast<std::uint32_t*>(to + output * 4 + word / part_words);
+  if (lane == 0) own[word % part_words] = lower, own[part_words + word % part_words] = upper;
+}
+
 /// Planes of X, unless it comes in planes, 64 columns of a row a thread; behind these blocks, thresholds, a word of a
-/// length a warp.
+/// length a warp, and words of W.
 template <class Packing, Ends ends>
 __global__ void __launch_bounds__(threads)
-    planes_of_levels(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ Lengths rows,
+    planes_of_levels(const __grid_constant__ SumArgs<ends> args, const __grid_constant__ Lengths rows,
                      const __grid_constant__ Thresholds thresholds, uint4* planes, unsigned plane_blocks) {
   trigger_dependent_launch();
   wait_for_previous_kernel();
@@ -349,6 +439,11 @@ __global__ void __launch_bounds__(threads)
   if (blockIdx.x >= plane_blocks) {
     const unsigned task = (blockIdx.x - plane_blocks) * warps + threadIdx.x / 32, words = parts * part_words;
     if (task < lengths * words) find_thresholds<Packing, ends>(args, rows, thresholds, task / words, task % words);
+    if constexpr (ends == Ends::product) {
+      const unsigned of_w = task - lengths * words, row_words = sum_product_columns / 32;
+      if (task >= lengths * words && of_w < outputs * row_words)
+        find_planes_of_w(args, thresholds.w, of_w / row_words, of_w % row_words);
+    }
     return;
   }
   const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
@@ -366,7 +461,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class Packing, unsigned Lanes, Ends ends>
-void launch_rows(const Device& device, const LevelSpmmArgs& args, const Thresholds& thresholds, unsigned slices) {
+void launch_rows(const Device& device, const SumArgs<ends>& args, const Thresholds& thresholds, unsigned slices) {
   using Made = PlaneKernel<Packing, Lanes, ends>;
   const auto rows_from = [&](EdgeOffset entries) { return rows_of_at_least(args.row_order, entries); };
   constexpr EdgeOffset least_rounds = 4, most_rounds = std::bit_floor(Made::Long::most_neighbors / batch);
@@ -399,17 +494,20 @@ struct Memory {
     thresholds.row_words = parts * part_words;
     thresholds.scales = reinterpret_cast<RowScales*>(planes + items);
     thresholds.words = reinterpret_cast<std::uint32_t*>(thresholds.scales + lengths * thresholds.row_words);
+    thresholds.w = reinterpret_cast<uint4*>(thresholds.words +
+                                            std::size_t{lengths} * thresholds.row_words * plane_threshold_words);
   }
 };
 
 /// Planes of X, where there are none, and thresholds.
 template <class Packing, Ends ends>
-void prepare(const Device& device, const LevelSpmmArgs& args) {
+void prepare(const Device& device, const SumArgs<ends>& args) {
   const Memory<Packing> memory(args);
   Lengths rows;
   std::ranges::copy(args.rows_of_few, rows.at_least);
   const unsigned plane_blocks = Packing::packed ? 0 : blocks_for(memory.items, threads);
-  const unsigned words = lengths * memory.thresholds.row_words;
+  const unsigned of_w = ends == Ends::product ? outputs * sum_product_columns / 32 : 0;
+  const unsigned words = lengths * memory.thresholds.row_words + of_w;
   static ProgrammaticKernel kernel(planes_of_levels<Packing, ends>, "planes_of_levels");
   kernel.launch(device, dim3(plane_blocks + blocks_for(words, warps)), threads, 0, args, rows, memory.thresholds,
                 memory.planes, plane_blocks);
@@ -438,9 +536,28 @@ void dispatch(const LevelSpmmArgs& args, const Fn& fn) {
                           : with_ends.template operator()<Ends::plain>();
 }
 
+void prepare_product(const Device& device, const SumProductArgs& args) {
+  prepare<InPlanes, Ends::product>(device, args);
+}
+void add_product(const Device& device, const SumProductArgs& args) {
+  SumProductArgs of_planes = args;
+  const Memory<InPlanes> memory(args);
+  of_planes.x.row_bytes = std::size_t{memory.parts} * sizeof(uint4);
+  launch_rows<InPlanes, 4, Ends::product>(device, of_planes, memory.thresholds, 1);
+}
+
 }  // namespace
 
 }  // namespace level_cuda
+
+void sum_product_planes(const Device& device, const SumProductArgs& args) {
+  if (!args.prepared) level_cuda::prepare_product(device, args);
+  level_cuda::add_product(device, args);
+}
+
+void sum_product_prepare(const Cuda& backend, const SumProductArgs& args) {
+  level_cuda::prepare_product(backend.device, args);
+}
 
 void level_spmm_by_planes(const Device& device, const LevelSpmmArgs& args) {
   using namespace level_cuda;

@@ -82,6 +82,7 @@ struct Thresholds {
   std::uint32_t* words;
   RowScales* scales;
   unsigned row_words;  ///< of 32 columns
+  uint4* w = nullptr;  ///< of a product behind the sums: planes of W, as lanes have them
 
   [[nodiscard]] __device__ std::size_t index(unsigned length, unsigned word) const {
     return std::size_t{length} * row_words + word;

@@ -7,6 +7,7 @@
 #include "core/cuda/join_lanes.cuh"
 #include "core/cuda/launch.cuh"
 #include "ops/spmm/levels/cuda/gather.cuh"
+#include "ops/spmm/levels/cuda/product.cuh"
 #include "ops/spmm/levels/cuda/store.cuh"
 #include "ops/spmm/levels/cuda/sums.cuh"
 #include "ops/spmm/levels/tuning.hpp"
@@ -57,6 +58,8 @@ enum class PartShape : unsigned char {
 
 template <unsigned Bits, PartShape shape, unsigned Lanes, Ends ends>
 struct Kernel {
+  using Args = SumArgs<ends>;
+  static constexpr bool multiplies = ends == Ends::product;
   static constexpr unsigned words = shape == PartShape::two_words ? 2 : 4;
   using Reader = PartReader<words, shape == PartShape::halves>;
   using End = RowEnd<ends>;
@@ -65,10 +68,13 @@ struct Kernel {
   static constexpr unsigned sets = 32 / Lanes;
   static constexpr unsigned slice = Lanes * features;               ///< columns of a block
   static constexpr bool narrow = Lanes == 1 && Levels::units == 1;  ///< rows are eight bytes
+  /// Entries from which a warp has a row, a power of two: what sets add up fits 16 bits.
+  static constexpr std::uint32_t warp_row =
+      std::min<std::uint32_t>(tuning.warp_row_a_lane * Lanes, std::bit_floor(Levels::most_neighbors));
   /// Entries of a row that a warp has on their way at a time.
   static constexpr std::uint32_t warp_round = batch * sets;
   static_assert(tuning.most_rounds * warp_round <= Levels::most_neighbors * sets &&
-                    tuning.stored_hub_row <= Levels::most_neighbors * sets,
+                    (multiplies || tuning.stored_hub_row <= Levels::most_neighbors * sets),
                 "a warp's sums fit 16 bits");
 
   /// Where few hubs take long a hub's columns are shared out to blocks: its time is that of its rounds of loads, and of
@@ -81,6 +87,9 @@ struct Kernel {
   static constexpr unsigned turn_pitch = 32 + Lanes;  ///< different units lie in different banks
   static_assert(sets % turn == 0);
 
+  /// Rows of short ones are those of their sets, longer ones the first of their warps.
+  using Tile = std::conditional_t<multiplies, ProductTile<Bits, warps * sets, slice>, NoProduct>;
+
   static constexpr unsigned value_pitch = unit + 1;  ///< lanes that have rows write to different banks
 
   struct Storage {
@@ -92,14 +101,15 @@ struct Kernel {
     };
     NodeId hubs[warps * sets];
     unsigned num_hubs;
+    Tile tile;
   };
 
-  const LevelSpmmArgs& args;
+  const Args& args;
   const RowBlocks& blocks;
   Storage& storage;
   Reader read;
 
-  __device__ Kernel(const LevelSpmmArgs& the_args, const RowBlocks& the_blocks, Storage& the_storage)
+  __device__ Kernel(const Args& the_args, const RowBlocks& the_blocks, Storage& the_storage)
       : args(the_args),
         blocks(the_blocks),
         storage(the_storage),
@@ -108,7 +118,8 @@ struct Kernel {
   /// Behind it the kernels before this one are done, and the block has its columns. For a whole block.
   __device__ void bring_columns() {
     wait_for_previous_kernel();
-    if (args.out.values.data != nullptr || args.out.levels.data != nullptr)
+    if constexpr (multiplies) storage.tile.fill(args);
+    if (multiplies || args.out.values.data != nullptr || args.out.levels.data != nullptr)
       storage.columns.fill(args, std::size_t{blockIdx.y} * slice);
     __syncthreads();
   }
@@ -121,11 +132,34 @@ struct Kernel {
     store_unit<ends, Rows>(
         args, column, row_of, sums_of, [&](unsigned n) { return places[n * Lanes]; }, put...);
   }
+  /// The same of rows that have places in the tile.
+  template <unsigned Rows, class RowOf, class SumsOf, class PlaceOf>
+  __device__ void write_or_keep(unsigned lane, unsigned first, const RowOf& row_of, const SumsOf& sums_of,
+                                const PlaceOf& place_of) {
+    if constexpr (multiplies) {
+      write<Rows>(lane, first, row_of, sums_of, [&](unsigned m, const auto& level_of) {
+        storage.tile.put(place_of(m), lane * features + first, level_of);
+      });
+    } else {
+      write<Rows>(lane, first, row_of, sums_of);
+    }
+  }
   template <bool Small>
-  __device__ void write_row(const TakenRow& taken, unsigned lane, unsigned first, const std::uint32_t* sums) {
+  __device__ void write_row(const TakenRow& taken, unsigned lane, unsigned first, const std::uint32_t* sums,
+                            unsigned place) {
     const End end(args, taken);
-    write<1>(
-        lane, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<Small, std::uint32_t>{sums}; });
+    write_or_keep<1>(
+        lane, first, [&](unsigned) { return end; }, [&](unsigned) { return PlainSums<Small, std::uint32_t>{sums}; },
+        [&](unsigned) { return place; });
+  }
+
+  /// Says which row a place of the tile has; by one lane.
+  __device__ void name_row(unsigned place, const TakenRow& taken) {
+    if constexpr (multiplies) storage.tile.row[place] = taken.row;
+  }
+  /// For a whole block, behind its rows.
+  __device__ void end_rows() {
+    if constexpr (multiplies) storage.tile.multiply(args);
   }
 
   /// A short row for each set, or none. Calls wait() once.
@@ -134,12 +168,14 @@ struct Kernel {
     Levels sums;
     add_neighbors<Lanes, 1>(sums, read, taken.columns, taken.n, 0, batch, wait);
     const End own(args, taken);
+    const unsigned lane = threadIdx.x % 32, set = lane / Lanes, first_place = threadIdx.x / 32 * sets;
+    if (lane % Lanes == 0) name_row(first_place + set, taken);
     if constexpr (turn == 1) {
-      write<1>(
-          threadIdx.x % Lanes, 0, [&](unsigned) { return own; }, [&](unsigned) { return sums.unit(0); });
+      write_or_keep<1>(
+          lane % Lanes, 0, [&](unsigned) { return own; }, [&](unsigned) { return sums.unit(0); },
+          [&](unsigned) { return first_place + set; });
     } else {
       uint4* const turned = storage.turned[threadIdx.x / 32];
-      const unsigned lane = threadIdx.x % 32, set = lane / Lanes;
 #pragma unroll
       for (unsigned u = 0; u < turn; ++u) {
         const PackedSums<Bits> its = sums.unit(u);
@@ -147,12 +183,13 @@ struct Kernel {
       }
       __syncwarp();
       const auto lane_of = [&](unsigned m) { return (set / turn * turn + m) * Lanes + lane % Lanes; };
-      write<turn>(
+      write_or_keep<turn>(
           lane % Lanes, set % turn * unit, [&](unsigned m) { return End(own, lane_of(m)); },
           [&](unsigned m) {
             const uint4 its = turned[set % turn * turn_pitch + lane_of(m)];
             return PackedSums<Bits>{{its.x, its.y, its.z, its.w}};
-          });
+          },
+          [&](unsigned m) { return first_place + lane_of(m) / Lanes; });
     }
   }
 
@@ -235,7 +272,10 @@ struct Kernel {
     add_neighbors<Lanes, sets>(sums, read, taken.columns, taken.n, 0, batch * sets, wait);
     const auto joined = join_lanes<Lanes, unit>(numbers_of(sums));
     static_assert(joined.count == unit);
-    if (taken.row != no_row && joined.writes) write_row<true>(taken, threadIdx.x % Lanes, joined.first, joined.sum);
+    const unsigned place = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0) name_row(place, taken);
+    if (taken.row != no_row && joined.writes)
+      write_row<true>(taken, threadIdx.x % Lanes, joined.first, joined.sum, place);
   }
 
   /// `HubLanes` parts of a row that a block has, from the first one on. The block's warps take portions in turns, and
@@ -262,7 +302,8 @@ struct Kernel {
     __syncthreads();
     if (threadIdx.x < hub_columns / unit) {
       const unsigned part = threadIdx.x * unit / features, first = threadIdx.x * unit % features;
-      write_row<false>(taken, first_part + part, first, storage.hub_sums + threadIdx.x * unit);
+      write_row<false>(taken, first_part + part, first, storage.hub_sums + threadIdx.x * unit, 0);
+      if (threadIdx.x == 0) name_row(0, taken);
     }
     __syncthreads();
   }
@@ -324,12 +365,15 @@ struct Kernel {
 template <unsigned Bits, PartShape shape, unsigned Lanes, Ends ends>
 __global__ void __launch_bounds__(threads,
                                   Bits == 8 && shape == PartShape::four_words ? tuning.byte_blocks : tuning.blocks)
-    level_spmm_rows(const __grid_constant__ LevelSpmmArgs args, const __grid_constant__ RowBlocks blocks) {
+    level_spmm_rows(const __grid_constant__ SumArgs<ends> args, const __grid_constant__ RowBlocks blocks) {
   trigger_dependent_launch();
   using Made = Kernel<Bits, shape, Lanes, ends>;
   __shared__ typename Made::Storage storage;
   Made kernel(args, blocks, storage);
-  if (args.row_order.row == nullptr) {
+  if constexpr (Made::multiplies) {
+    kernel.take_ordered();
+    kernel.end_rows();
+  } else if (args.row_order.row == nullptr) {
     kernel.take_stored();
   } else {
     kernel.take_ordered();
@@ -339,7 +383,7 @@ __global__ void __launch_bounds__(threads,
 inline unsigned blocks_of(std::size_t items, unsigned block) { return items == 0 ? 0 : blocks_for(items, block); }
 
 template <unsigned Bits, PartShape shape, unsigned Lanes, Ends ends>
-void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
+void launch(const Device& device, const SumArgs<ends>& args, unsigned slices) {
   constexpr unsigned sets = 32 / Lanes;
   RowBlocks blocks;
   unsigned count = 0;
@@ -352,8 +396,9 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
         std::clamp(args.a.num_entries * args.x.row_bytes / tuning.round_bytes, least, tuning.most_rounds);
     const EdgeOffset shared_row = std::max<EdgeOffset>(args.a.num_entries / tuning.shared_part, 2);
     blocks.hubs = rows_from(std::bit_floor(rounds) * Made::warp_round);
-    if (args.a.longest_row >= shared_row) blocks.shared_hubs = std::min(blocks.hubs, rows_from(shared_row));
-    blocks.warp_rows = rows_from(tuning.warp_row_a_lane * Lanes);
+    if (!Made::multiplies && args.a.longest_row >= shared_row)
+      blocks.shared_hubs = std::min(blocks.hubs, rows_from(shared_row));
+    blocks.warp_rows = std::max(blocks.hubs, rows_from(Made::warp_row));
     blocks.end_of_shared = blocks.shared_hubs * Made::hub_slices;
     blocks.end_of_hubs = blocks.end_of_shared + blocks.hubs - blocks.shared_hubs;
     blocks.end_of_warps = blocks.end_of_hubs + blocks_of(blocks.warp_rows - blocks.hubs, warps);
@@ -371,7 +416,7 @@ void launch(const Device& device, const LevelSpmmArgs& args, unsigned slices) {
 
 /// The fewest lanes that have a row of so many columns, `Least` to `Most`; wider rows go in slices.
 template <unsigned Bits, PartShape shape, Ends ends, unsigned Least, unsigned Most>
-void launch_lanes(const Device& device, const LevelSpmmArgs& args, std::size_t columns) {
+void launch_lanes(const Device& device, const SumArgs<ends>& args, std::size_t columns) {
   constexpr std::size_t slice = Kernel<Bits, shape, Least, ends>::slice;
   if constexpr (Least < Most) {
     if (columns > slice) return launch_lanes<Bits, shape, ends, 2 * Least, Most>(device, args, columns);

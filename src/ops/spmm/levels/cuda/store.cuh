@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace bitgraph::level_cuda {
 
@@ -20,8 +21,13 @@ using spmm_cuda::TakenRow;
 enum class Ends : unsigned char {
   plain,    ///< all but late levels and values behind a tanh
   by_rows,  ///< late levels on scales by rows, without a tanh
-  rare      ///< late levels and values behind a tanh
+  rare,     ///< late levels and values behind a tanh
+  product   ///< levels that stay in the block, and are multiplied there
 };
+[[nodiscard]] constexpr bool are_late(Ends ends) { return ends == Ends::by_rows || ends == Ends::rare; }
+/// What a kernel is given.
+template <Ends ends>
+using SumArgs = std::conditional_t<ends == Ends::product, SumProductArgs, LevelSpmmArgs>;
 
 /// A row as it is stored.
 template <Ends ends>
@@ -43,7 +49,7 @@ struct RowEnd {
       : row(__shfl_sync(full_warp, its.row, lane)),
         row_scale(__shfl_sync(full_warp, its.row_scale, lane)),
         count(__shfl_sync(full_warp, its.count, lane)) {
-    if constexpr (ends != Ends::plain)
+    if constexpr (are_late(ends))
       late = {__shfl_sync(full_warp, its.late.factor, lane), __shfl_sync(full_warp, its.late.shift, lane)};
   }
 };
@@ -79,7 +85,7 @@ __device__ void store_values(const DenseView<float>& out, std::size_t row, std::
 
 /// Eight columns from `first` on of `Rows` rows, as they are stored: all that the output has of them. row_of(m) is a
 /// row, or none, sums_of(m) its sums; place_of(n) is the SumPlace of column first + n. put(row, value_of) stores values
-/// of a row, or of none, value_of(n) that of column first + n.
+/// of a row, or of none, value_of(n) that of column first + n; with Ends::product put(m, level_of) keeps levels.
 template <Ends ends, unsigned Rows, class RowOf, class SumsOf, class PlaceOf, class Put>
 struct UnitStore {
   const LevelSpmmArgs& args;
@@ -90,15 +96,28 @@ struct UnitStore {
   const Put& put;
 
   __device__ void store() const {
+    if constexpr (ends == Ends::product) {
+      store_plain_levels(LevelRule(args.epilogue, args.out.levels.bits));
+    } else {
+      store_any();
+    }
+  }
+
+ private:
+  __device__ void store_any() const {
     const LevelOut& out = args.out;
     if (out.sums.data != nullptr) return store_sums(out.sums);
     if (out.wide_sums.data != nullptr) return store_sums(out.wide_sums);
-    const bool offsets = args.x_scale.offsets != nullptr;
     const LevelRule rule(args.epilogue, out.levels.data == nullptr ? 1 : out.levels.bits);
     if constexpr (ends == Ends::by_rows) return store_late_levels(rule);
     if constexpr (ends == Ends::rare)
       return out.values.data != nullptr ? store_places<true>(rule) : store_late_levels(rule);
-    if (out.values.data != nullptr) return offsets ? store_places<true>(rule) : store_places<false>(rule);
+    if (out.values.data == nullptr) return store_plain_levels(rule);
+    args.x_scale.offsets != nullptr ? store_places<true>(rule) : store_places<false>(rule);
+  }
+
+  __device__ void store_plain_levels(const LevelRule& rule) const {
+    const bool offsets = args.x_scale.offsets != nullptr;
     rule.dispatch([&]<bool nearest, Limits limits>() {
       // What is rare has one piece of code.
       constexpr bool rare = !nearest || limits == Limits::both;
@@ -106,7 +125,6 @@ struct UnitStore {
     });
   }
 
- private:
   template <class T>
   __device__ void store_sums(const DenseView<T>& out) const {
 #pragma unroll
@@ -164,7 +182,11 @@ struct UnitStore {
 #pragma unroll
       for (unsigned n = 0; n < unit; ++n) level[n] = level_of(at[n], sums.number(n), end, n);
       if (is_last) clear_behind_row(level);
-      if (end.row != no_row) store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
+      if constexpr (ends == Ends::product) {
+        put(m, [&](unsigned n) { return level[n]; });
+      } else if (end.row != no_row) {
+        store_levels<unit>(args.out.levels, end.row, first, [&](unsigned n) { return level[n]; });
+      }
     }
   }
 
