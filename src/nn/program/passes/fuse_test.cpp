@@ -115,6 +115,7 @@ Program levels_before_fusing(int bits, std::size_t hidden, std::size_t classes, 
   make_levels_early(program);
   choose_graph_forms(program, context);
   pack_levels_in_planes(program, context);
+  remove_dead(program);
   return program;
 }
 
@@ -123,16 +124,16 @@ TEST(FusePass, MultipliesSumsOfLevelsWhereTheyAreMade) {
   const PassContext context{.options = options, .graph = test::large_graph(), .on_host = false};
   const Program program = levels_before_fusing(4, 256, 7, context);
   EXPECT_EQ(to_text(program),
-            "%0 = features : 100 x levels4*row\n"
-            "%1 = bitMM2Bit layer 0 (%0) : 256 x levels4*column\n"
-            "%2 = bitMM2Bit, sparse layer 0 (%1) : 256 x levels4*tensor\n"
-            "%3 = bitMM2Bit layer 1 (%2) : 7 x levels8*column\n"
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 256 x levels4*column+offset\n"
+            "%2 = bitMM2Bit, sparse layer 0 (%1) : 256 x levels4*tensor+offset\n"
+            "%3 = bitMM2Bit layer 1 (%2) : 7 x levels8*column+offset\n"
             "%4 = bitMM2Int, sparse layer 1 (%3) : 7 x float32\n"
             "result %4\n");
   EXPECT_EQ(fused(program, context),
-            "%0 = features : 100 x levels4*row\n"
-            "%1 = bitMM2Bit layer 0 (%0) : 256 x levels4*column\n"
-            "%2, %3 = bitMM2Bit, sparse + bitMM2Bit layer 0 (%1) : 7 x levels8*column\n"
+            "%0 = features : 100 x levels4*row+offset\n"
+            "%1 = bitMM2Bit layer 0 (%0) : 256 x levels4*column+offset\n"
+            "%2, %3 = bitMM2Bit, sparse + bitMM2Bit layer 0 (%1) : 7 x levels8*column+offset\n"
             "%4 = bitMM2Int, sparse layer 1 (%2) : 7 x float32\n"
             "result %4\n");
 }
