@@ -109,7 +109,7 @@ std::string check_aggregate(const Program& p, const Operator& op) {
   if (multiplies_planes(p, op) && (op.outputs.size() != 2 || !p.value(op.outputs[1]).is_planes()))
     return "has no memory for the planes of its input";
   if (adds_planes(p, op) && !p.value(op.outputs.back()).is_sum_memory())
-    return "has a last output that is not memory of a sum";
+    return "has a second output that is not memory of a sum";
   return check_same(p, op);
 }
 std::string check_add(const Program& p, const Operator& op) {
