@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/program/passes/pass_cases.hpp"
+#include "support/expect_error.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 namespace bitgraph::nn {
 namespace {
@@ -152,6 +154,30 @@ TEST(FusePass, TakesNoMemoryForLevelsThatStayInAKernel) {
     EXPECT_EQ(std::ranges::count_if(program.operators, is_fused), 1) << to_text(program);
     EXPECT_LT(place(program, nodes).bytes, before);
   }
+}
+
+TEST(FusePass, ASumWithoutTheProductBehindItIsRefused) {
+  const InferenceOptions options;
+  const PassContext context{
+      .options = options, .graph = test::large_graph(), .on_host = false, .features_in_planes = true};
+  Program program = levels_before_fusing(2, 256, 7, context);
+  fuse(program, context);
+  const auto at = std::ranges::find(program.operators, OperatorKind::multiply_sums, &Operator::kind);
+  ASSERT_NE(at, program.operators.end());
+  const Operator good = *at;
+  const auto refused = [&](const char* message) {
+    bitgraph::test::expect_error([&] { program.validate(); }, ErrorCode::usage,
+                                 std::string("layer 0, multiply sums: ") + message);
+    *at = good;
+  };
+  at->behind.clear();
+  refused("has no product behind its sum");
+  at->outputs.resize(1);
+  refused("has no product behind its sum");
+  program.values[good.outputs.back()].prepared_words = 0;
+  refused("has a last output that is not memory of a sum");
+  program.values[good.outputs[1]].columns = 255;
+  refused("makes 255 columns of 256");
 }
 
 TEST(FusePass, LeavesSumsOfLevelsThatNoKernelMultiplies) {
