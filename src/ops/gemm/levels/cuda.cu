@@ -171,8 +171,8 @@ struct Kernel {
           load_matrices(b, w_step + t * 8 * tiles.w_pitch);
 #pragma unroll
           for (unsigned m = 0; m < row_tiles; ++m) {
-            multiply_add(sums[m][t], a[m], b[0], b[1]);
-            multiply_add(sums[m][t + 1], a[m], b[2], b[3]);
+            mma::multiply_bytes(sums[m][t], a[m], b[0], b[1]);
+            mma::multiply_bytes(sums[m][t + 1], a[m], b[2], b[3]);
           }
         }
       }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/cuda/bulk_copy.cuh"
+#include "core/cuda/matrix_products.cuh"
 #include "ops/gemm/levels/args.hpp"
 
 #include <cstddef>
@@ -72,14 +73,6 @@ __device__ inline void load_matrices(std::uint32_t (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(address));
-}
-
-/// sum += x w: 16 rows of X, 8 outputs, 32 columns of bytes without signs.
-__device__ inline void multiply_add(std::int32_t (&sum)[4], const std::uint32_t (&x)[4], std::uint32_t w_first,
-                                    std::uint32_t w_second) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w_first), "r"(w_second));
 }
 
 /// Of 32 bytes those whose places `selected` names in each eight: the even or the odd ones. Nibbles of X are multiplied

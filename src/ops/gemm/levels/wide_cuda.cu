@@ -131,10 +131,10 @@ __global__ void __launch_bounds__(32 * warps)
         w[0] = four_levels<WBits>(row, args.w_row_bytes, k);
         w[1] = four_levels<WBits>(row, args.w_row_bytes, k + 16);
       }
-      multiply_add(sums[t].by_1, low, w[0].low, w[1].low);
-      if constexpr (XBits == 16) multiply_add(sums[t].by_256, high, w[0].low, w[1].low);
-      if constexpr (WBits == 16) multiply_add(sums[t].by_256, low, w[0].high, w[1].high);
-      if constexpr (XBits == 16 && WBits == 16) multiply_add(sums[t].by_65536, high, w[0].high, w[1].high);
+      mma::multiply_bytes(sums[t].by_1, low, w[0].low, w[1].low);
+      if constexpr (XBits == 16) mma::multiply_bytes(sums[t].by_256, high, w[0].low, w[1].low);
+      if constexpr (WBits == 16) mma::multiply_bytes(sums[t].by_256, low, w[0].high, w[1].high);
+      if constexpr (XBits == 16 && WBits == 16) mma::multiply_bytes(sums[t].by_65536, high, w[0].high, w[1].high);
     }
   }
 #pragma unroll

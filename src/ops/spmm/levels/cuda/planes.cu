@@ -133,9 +133,9 @@ struct PlaneKernel {
       const std::uint32_t x[4] = {levels[0].lower, levels[0].upper, levels[1].lower, levels[1].upper};
       const uint4 w = storage.tile.w[threadIdx.x % 32];
       std::int32_t by_lower[4] = {}, by_upper[4] = {}, of_levels[4] = {};
-      multiply_bits(by_lower, x, w.x, w.y);
-      multiply_bits(by_upper, x, w.z, w.w);
-      multiply_bits(of_levels, x, ones, ones);
+      mma::multiply_bits(by_lower, x, w.x, w.y);
+      mma::multiply_bits(by_upper, x, w.z, w.w);
+      mma::multiply_bits(of_levels, x, ones, ones);
       const auto sum = [&](unsigned n) {
         return by_lower[n] + 2 * (by_lower[n + 2] + by_upper[n]) + 4 * by_upper[n + 2];
       };

@@ -2,6 +2,7 @@
 // The product behind sums of levels: matrix instructions of 16 rows by 8 outputs.
 #pragma once
 
+#include "core/cuda/matrix_products.cuh"
 #include "ops/cuda_level_epilogue.cuh"
 #include "ops/spmm/cuda/block.hpp"
 #include "ops/spmm/levels/args.hpp"
@@ -58,23 +59,6 @@ struct ProductEnd {
     *to = static_cast<std::uint16_t>(pack_two<8>(level_of(2 * pair, first), level_of(2 * pair + 1, second)));
   }
 };
-
-/// sums += x w: 16 rows, 8 outputs, 32 columns of bytes without signs.
-__device__ inline void multiply_bytes(std::int32_t (&sum)[4], const std::uint32_t (&x)[4], std::uint32_t w_first,
-                                      std::uint32_t w_second) {
-  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w_first), "r"(w_second));
-}
-
-/// The same of 256 columns of bits.
-__device__ inline void multiply_bits(std::int32_t (&sum)[4], const std::uint32_t (&x)[4], std::uint32_t w_first,
-                                     std::uint32_t w_second) {
-  asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(w_first), "r"(w_second));
-}
 
 /// A block's rows of levels, as bytes, and W. Of nibbles eight columns are the even ones, then the odd ones.
 template <unsigned Bits, unsigned Rows, unsigned Columns>
@@ -135,10 +119,10 @@ struct ProductTile {
       const uint4 lower = *reinterpret_cast<const uint4*>(from + 8 * pitch + s * chunk);
       const uint4 of_w = w[s * 32 + lane];
       const std::uint32_t one[4] = {upper.x, lower.x, upper.y, lower.y}, two[4] = {upper.z, lower.z, upper.w, lower.w};
-      multiply_bytes(sum, one, of_w.x, of_w.y);
-      multiply_bytes(of_levels, one, ones, ones);
-      multiply_bytes(sum, two, of_w.z, of_w.w);
-      multiply_bytes(of_levels, two, ones, ones);
+      mma::multiply_bytes(sum, one, of_w.x, of_w.y);
+      mma::multiply_bytes(of_levels, one, ones, ones);
+      mma::multiply_bytes(sum, two, of_w.z, of_w.w);
+      mma::multiply_bytes(of_levels, two, ones, ones);
     }
     const ProductEnd end{args, columns};
     end.store(row[first], sum[0], sum[1], of_levels[0]);
