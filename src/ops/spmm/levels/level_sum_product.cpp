@@ -63,6 +63,15 @@ void check_ends(const LevelSpmmOptions& sum, const LevelGemmOptions& product, co
   }
 }
 
+/// Kernels read 16 bytes at a time, and memory of a caller may begin anywhere.
+void check_places(const SumProductArgs& args) {
+  constexpr std::size_t load_bytes = 16;
+  const auto aligned = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % load_bytes == 0; };
+  if (!aligned(args.x.data) || !aligned(args.planes.data()))
+    fail(ErrorCode::usage,
+         fmt::format("{}: X or the memory for planes does not begin at a multiple of 16 bytes", name));
+}
+
 SumProductArgs args_of(QuantizedMatrix& out, const CsrPattern& a, const QuantizedMatrix& x, const LevelSpmmOptions& sum,
                        const LevelsBetween& between, const LevelWeights& w, const LevelGemmOptions& product) {
   check_shapes(out, x, between, w);
@@ -85,6 +94,7 @@ SumProductArgs args_of(QuantizedMatrix& out, const CsrPattern& a, const Quantize
   take_options(args.product_epilogue, product.bias, product.activation, product.rounding, w.nrows, name);
   take_out_scale(args.product_epilogue, out, name);
   args.product = out.view();
+  check_places(args);
   if (args.wide) fail(ErrorCode::not_possible, fmt::format("{}: sums may pass 31 bits", name));
   return args;
 }

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace bitgraph {
@@ -130,6 +132,37 @@ TEST(LevelSumProductCuda, MakesThemOfShortRowsRowsOfWarpsAndHubs) {
   all.push_back({"rows of all lengths", rows_of_all_lengths()});
   all.push_back({"many short rows", test::random_pattern(20000, 500, 0.01, 1)});
   expect_levels_of_both(all);
+}
+
+TEST(LevelSumProductCuda, SaysWhatItDoesNotTake) {
+  BITGRAPH_REQUIRE_CUDA();
+  const Device& device = *test::cuda_device();
+  const CsrPattern a = test::random_pattern(5, 300, 0.2, 1);
+  const Shape shape{2, 2, 2, 8, 256, 7, planes};
+  const Layers layers(a, shape, true, 1);
+  const There there(a, layers.sum, true, device);
+  const QuantizedMatrix x = to_packing(layers.sum.x, planes).to(device);
+  const LevelScale scale = layers.between.to(device);
+  const LevelWeights weights = prepare_level_weights(layers.w, device);
+  Buffer<std::uint64_t> memory(level_sum_product_words(shape.columns) + 1, device);
+  QuantizedMatrix out(a.nrows(), shape.outputs, shape.out_bits, device);
+  out.set_scale(layers.out.to(device));
+  const auto refused = [&](LevelSpmmOptions sum, const LevelGemmOptions& product, std::string_view message) {
+    sum.bias = {};
+    const auto call = [&] { level_sum_product_into(out, there.a, x, sum, {2, &scale}, weights, product); };
+    test::expect_error_with(call, ErrorCode::usage, message);
+  };
+  LevelSpmmOptions good = there.options;
+  good.planes = memory.span();
+  LevelSpmmOptions sum = good;
+  sum.row_order = nullptr;
+  refused(sum, {}, "no row order");
+  refused(good, {.activation = Activation::tanh}, "a tanh, an addend or rows of floats, expected none of them");
+  sum = good;
+  sum.planes = memory.span().first(memory.size() - 2);
+  refused(sum, {}, "words of planes, expected");
+  sum.planes = memory.span().subspan(1);
+  refused(sum, {}, "does not begin at a multiple of 16 bytes");
 }
 
 }  // namespace
