@@ -140,7 +140,7 @@ struct Operator {
   bool own_beside = false;  ///< of vote_post_op: own signs are the second half of the rows that vote
   bool root = false;        ///< of fused kinds: a product with the layer's root weights is part of it
   VotePostOp post_op = VotePostOp::none;
-  std::vector<Operator> behind;  ///< of multiply_sums: the product, whose inputs and outputs do not count
+  std::vector<Operator> behind;  ///< of multiply_sums: the product, without inputs and outputs
 
   [[nodiscard]] ValueId output() const { return outputs.front(); }
   [[nodiscard]] bool multiplies_signs() const noexcept { return weight_format.kind == NumberKind::sign; }

@@ -62,9 +62,7 @@ std::string name_add_scores(const Program&, const Operator& op) {
 std::string name_multiply_counts(const Program&, const Operator& op) {
   return fmt::format("BSpMM.BBF + BMM{}{}", op.root ? " + ADD.FFF" : "", parts_of(op));
 }
-std::string name_multiply_sums(const Program& p, const Operator& op) {
-  return fmt::format("bitMM2Bit, sparse + {}", name_product(p, op.behind.front()));
-}
+std::string name_multiply_sums(const Program&, const Operator&) { return "bitMM2Bit, sparse + bitMM2Bit"; }
 std::string name_multiply_joined(const Program&, const Operator&) { return "CONCAT + BMM.BBF by parts"; }
 
 std::string need_inputs(const Operator& op, std::size_t count) {

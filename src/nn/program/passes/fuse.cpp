@@ -268,6 +268,8 @@ bool fuse_sum_of_levels(Program& program, std::size_t n, const PassContext&) {
   }
   program.values[sum->output()].in_kernel = true;
   fused.behind = {product};
+  fused.behind.front().inputs.clear();  // values are numbered anew
+  fused.behind.front().outputs.clear();
   program.operators[static_cast<std::size_t>(sum - program.operators.data())].outputs = {program.add_value({1, {}})};
   program.operators[n] = std::move(fused);
   return true;

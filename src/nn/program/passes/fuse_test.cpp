@@ -165,6 +165,8 @@ TEST(FusePass, ASumWithoutTheProductBehindItIsRefused) {
   const auto at = std::ranges::find(program.operators, OperatorKind::multiply_sums, &Operator::kind);
   ASSERT_NE(at, program.operators.end());
   const Operator good = *at;
+  EXPECT_TRUE(good.behind.front().inputs.empty() && good.behind.front().outputs.empty())
+      << "passes number values anew, and do not look there";
   const auto refused = [&](const char* message) {
     bitgraph::test::expect_error([&] { program.validate(); }, ErrorCode::usage,
                                  std::string("layer 0, multiply sums: ") + message);
