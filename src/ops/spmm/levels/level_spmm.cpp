@@ -158,12 +158,10 @@ bool level_spmm_has_planes(int x_bits, int out_bits, std::size_t ncols, Activati
 }
 
 bool sums_by_planes(const LevelSpmmArgs& args) {
-  constexpr std::size_t load_bytes = 16;  // memory of a caller may begin anywhere
-  const auto aligned = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % load_bytes == 0; };
   const QuantizedView<std::uint8_t>& out = args.out.levels;
   return !args.planes.empty() && args.row_order.row != nullptr && !args.wide && out.data != nullptr &&
-         level_spmm_has_planes(args.x.bits, out.bits, args.x.ncols, args.epilogue.activation) && aligned(args.x.data) &&
-         aligned(out.data) && aligned(args.planes.data());
+         level_spmm_has_planes(args.x.bits, out.bits, args.x.ncols, args.epilogue.activation) &&
+         loads_16_bytes(args.x.data) && loads_16_bytes(out.data) && loads_16_bytes(args.planes.data());
 }
 
 namespace {

@@ -63,11 +63,8 @@ void check_ends(const LevelSpmmOptions& sum, const LevelGemmOptions& product, co
   }
 }
 
-/// Kernels read 16 bytes at a time, and memory of a caller may begin anywhere.
 void check_places(const SumProductArgs& args) {
-  constexpr std::size_t load_bytes = 16;
-  const auto aligned = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % load_bytes == 0; };
-  if (!aligned(args.x.data) || !aligned(args.planes.data()))
+  if (!loads_16_bytes(args.x.data) || !loads_16_bytes(args.planes.data()))
     fail(ErrorCode::usage,
          fmt::format("{}: X or the memory for planes does not begin at a multiple of 16 bytes", name));
 }

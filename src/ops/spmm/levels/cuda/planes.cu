@@ -4,16 +4,11 @@
 // sets share a longer one, a block's warps share a hub. Rows come longest first.
 //
 // What a sum becomes depends on its column, and on the row's number of neighbours and scale, which short rows of one
-// length mostly have in common. So the kernel that makes the planes also finds the least sum that reaches each level,
-// for each length. A row of another scale, and a longer one, has its sums as numbers, one by one.
-//
-// Levels in planes (LevelPacking) are added up as they are, and leave in planes: nothing is made of X but thresholds.
+// length mostly have in common. So the least sum that reaches each level is there for each length
+// (plane_thresholds.cu). A row of another scale, and a longer one, has its sums as numbers, one by one.
 #include "core/cuda/launch.cuh"
-#include "ops/spmm/levels/cuda/gather.cuh"
 #include "ops/spmm/levels/cuda/planes.cuh"
 #include "ops/spmm/levels/cuda/product.cuh"
-#include "ops/spmm/levels/cuda/store.cuh"
-#include "ops/spmm/levels/planes.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -24,10 +19,7 @@ namespace level_cuda {
 
 namespace {
 
-constexpr unsigned threads = tuning.block_threads, warps = threads / 32;
 constexpr int long_planes = 10;
-constexpr unsigned lengths = plane_lengths;
-static_assert(most_levels * lengths < 1U << short_planes, "a sum, and one more, fit");
 static_assert(tuning.plane_warp_row <= lengths && tuning.plane_lone_row <= lengths);
 
 /// The rows that blocks take, longest first: hubs that have a block, rows that have a warp, rows that a set has.
@@ -35,20 +27,6 @@ struct PlaneBlocks {
   NodeId hubs = 0, warp_rows = 0;  ///< where they end in the order
   unsigned end_of_warps = 0;
 };
-
-/// The level of a sum of a column.
-template <Ends ends>
-[[nodiscard]] __device__ int level_of_sum(const LevelSpmmArgs& args, const LevelRule& rule, const RowEnd<ends>& end,
-                                          const SumPlace& at, std::size_t column, std::uint32_t sum) {
-  const float place = at.template place<true>(static_cast<float>(sum), end.count, end.row_scale);
-  if constexpr (ends == Ends::by_rows) return LateRow<false>(args.epilogue, end.late).level(rule, place, column);
-  return rule.level(place, at.least);
-}
-
-template <Ends ends>
-[[nodiscard]] __device__ RowScales scales_of(const RowEnd<ends>& end, bool rises = true) {
-  return {end.row_scale, end.late.factor, end.late.shift, rises ? 1U : 0U};
-}
 
 /// A block's longer rows, and what it knows of the product behind its sums.
 template <unsigned Lanes>
@@ -349,117 +327,6 @@ __global__ void __launch_bounds__(threads, tuning.plane_blocks)
   PlaneKernel<Packing, Lanes, ends>(args, blocks, thresholds, storage).run();
 }
 
-/// Thresholds of rows of one length in 32 columns, by a warp.
-template <Ends ends>
-struct FindThresholds {
-  const LevelSpmmArgs& args;
-  const LevelRule rule;
-  const RowEnd<ends> end;
-  const std::uint32_t neighbors;
-  const std::size_t column;
-  const SumPlace at;
-
-  __device__ FindThresholds(const LevelSpmmArgs& of, const TakenRow& row, std::size_t its_column)
-      : args(of),
-        rule(of.epilogue, of.out.levels.bits),
-        end(of, row),
-        neighbors(row.n),
-        column(its_column),
-        at(of, of.x.ncols, its_column) {}
-
-  /// Whether larger sums have lower levels.
-  [[nodiscard]] __device__ bool falls() const { return at.by_step * end.row_scale < 0 || end.late.factor < 0; }
-
-  /// The least sum that has level `level` or a higher one; behind the greatest sum, where none has.
-  [[nodiscard]] __device__ std::uint32_t least_sum(int level) const {
-    const auto reaches = [&](std::uint32_t sum) {
-      return level_of_sum<ends>(args, rule, end, at, column, sum) >= level;
-    };
-    const std::uint32_t end_of_sums = most_levels * neighbors + 1;
-    float place = static_cast<float>(level) - (rule.nearest ? 0.5F : 0.0F);
-    if constexpr (ends == Ends::by_rows) place = (place - end.late.shift) / end.late.factor;
-    const float near = (place - at.by_offset * end.count - at.shift) / (at.by_step * end.row_scale);
-    std::uint32_t sum = !(near > 0)                              ? 0
-                        : near < static_cast<float>(end_of_sums) ? static_cast<std::uint32_t>(near)
-                                                                 : end_of_sums;
-    while (sum < end_of_sums && !reaches(sum)) ++sum;
-    while (sum > 0 && reaches(sum - 1)) --sum;
-    return sum;
-  }
-};
-
-/// How many rows have d entries or more, for each length and the next one.
-struct Lengths {
-  NodeId at_least[lengths + 1];
-};
-
-/// Of rows of `length` entries, in columns 32 `word` .. 32 `word` + 31, by a warp.
-template <class Packing, Ends ends>
-__device__ void find_thresholds(const LevelSpmmArgs& args, const Lengths& rows, const Thresholds& to, unsigned length,
-                                unsigned word) {
-  const NodeId first = rows.at_least[length + 1];
-  if (first == rows.at_least[length]) return;
-  const unsigned lane = threadIdx.x % 32;
-  const FindThresholds<ends> found(args, TakenRow(args, std::size_t{first}, args.a.nrows),
-                                   std::size_t{word} * 32 + Packing::column_of_bit(lane));
-  std::uint32_t kept = 0;
-#pragma unroll
-  for (unsigned k = 0; k < most_levels; ++k) {
-    const std::uint32_t threshold = found.least_sum(static_cast<int>(k) + 1);
-#pragma unroll
-    for (int p = 0; p < short_planes; ++p) {
-      const unsigned bits = __ballot_sync(full_warp, (threshold >> p & 1U) != 0);
-      if (lane == k * short_planes + static_cast<unsigned>(p)) kept = bits;
-    }
-  }
-  if (lane < plane_threshold_words) to.of(length, word).words[lane] = kept;
-  const bool falls = __any_sync(full_warp, found.falls());
-  if (lane == 0) to.scales[to.index(length, word)] = scales_of(found.end, !falls);
-}
-
-/// Word `word` of both planes of an output's row of W, by a warp, where the lanes that multiply it have it.
-__device__ void find_planes_of_w(const SumProductArgs& args, uint4* to, unsigned output, unsigned word) {
-  const unsigned lane = threadIdx.x % 32, column = word * 32 + lane;
-  const bool exists = output < args.outputs && column < args.x.ncols;
-  const unsigned level = exists ? __ldg(args.w_rows + output * args.w_row_bytes + column) : 0;
-  const unsigned lower = __ballot_sync(full_warp, (level & 1U) != 0), upper = __ballot_sync(full_warp, level >> 1 != 0);
-  auto* const own = reinterpret_cast<std::uint32_t*>(to + output * 4 + word / part_words);
-  if (lane == 0) own[word % part_words] = lower, own[part_words + word % part_words] = upper;
-}
-
-/// Planes of X, unless it comes in planes, 64 columns of a row a thread; behind these blocks, thresholds, a word of a
-/// length a warp, and words of W.
-template <class Packing, Ends ends>
-__global__ void __launch_bounds__(threads)
-    planes_of_levels(const __grid_constant__ SumArgs<ends> args, const __grid_constant__ Lengths rows,
-                     const __grid_constant__ Thresholds thresholds, uint4* planes, unsigned plane_blocks) {
-  trigger_dependent_launch();
-  wait_for_previous_kernel();
-  const auto parts = static_cast<unsigned>(args.x.ncols / part_columns);
-  if (blockIdx.x >= plane_blocks) {
-    const unsigned task = (blockIdx.x - plane_blocks) * warps + threadIdx.x / 32, words = parts * part_words;
-    if (task < lengths * words) find_thresholds<Packing, ends>(args, rows, thresholds, task / words, task % words);
-    if constexpr (ends == Ends::product) {
-      const unsigned of_w = task - lengths * words, row_words = sum_product_columns / 32;
-      if (task >= lengths * words && of_w < outputs * row_words)
-        find_planes_of_w(args, thresholds.w, of_w / row_words, of_w % row_words);
-    }
-    return;
-  }
-  const std::size_t item = std::size_t{blockIdx.x} * threads + threadIdx.x;
-  if (item >= args.x.nrows * parts) return;
-  const auto* const from = reinterpret_cast<const uint4*>(args.x.row(item / parts)) + item % parts * part_words;
-  std::uint32_t lower[part_words], upper[part_words];
-#pragma unroll
-  for (unsigned w = 0; w < part_words; ++w) {
-    const uint4 levels = __ldg(from + w);
-    const std::uint32_t words[4] = {levels.x, levels.y, levels.z, levels.w};
-    lower[w] = plane_of_levels<0>(words);
-    upper[w] = plane_of_levels<1>(words);
-  }
-  planes[item] = {lower[0], lower[1], upper[0], upper[1]};
-}
-
 template <class Packing, unsigned Lanes, Ends ends>
 void launch_rows(const Device& device, const SumArgs<ends>& args, const Thresholds& thresholds, unsigned slices) {
   using Made = PlaneKernel<Packing, Lanes, ends>;
@@ -479,71 +346,19 @@ void launch_rows(const Device& device, const SumArgs<ends>& args, const Threshol
   kernel.launch(device, dim3(count, slices), threads, 0, args, blocks, thresholds);
 }
 
-/// The memory of a call, by what lies there: planes that are made of X, then thresholds.
-template <class Packing>
-struct Memory {
-  unsigned parts;
-  std::size_t items;  ///< planes that are made
-  uint4* planes;
-  Thresholds thresholds;
-
-  explicit Memory(const LevelSpmmArgs& args)
-      : parts(static_cast<unsigned>(args.x.ncols / part_columns)),
-        items(Packing::packed ? 0 : args.x.nrows * parts),
-        planes(reinterpret_cast<uint4*>(args.planes.data())) {
-    thresholds.row_words = parts * part_words;
-    thresholds.scales = reinterpret_cast<RowScales*>(planes + items);
-    thresholds.words = reinterpret_cast<std::uint32_t*>(thresholds.scales + lengths * thresholds.row_words);
-    thresholds.w = reinterpret_cast<uint4*>(thresholds.words +
-                                            std::size_t{lengths} * thresholds.row_words * plane_threshold_words);
-  }
-};
-
-/// Planes of X, where there are none, and thresholds.
 template <class Packing, Ends ends>
-void prepare(const Device& device, const SumArgs<ends>& args) {
-  const Memory<Packing> memory(args);
-  Lengths rows;
-  std::ranges::copy(args.rows_of_few, rows.at_least);
-  const unsigned plane_blocks = Packing::packed ? 0 : blocks_for(memory.items, threads);
-  const unsigned of_w = ends == Ends::product ? outputs * sum_product_columns / 32 : 0;
-  const unsigned words = lengths * memory.thresholds.row_words + of_w;
-  static ProgrammaticKernel kernel(planes_of_levels<Packing, ends>, "planes_of_levels");
-  kernel.launch(device, dim3(plane_blocks + blocks_for(words, warps)), threads, 0, args, rows, memory.thresholds,
-                memory.planes, plane_blocks);
-}
-
-template <class Packing, Ends ends>
-void add(const Device& device, const LevelSpmmArgs& args) {
+void add(const Device& device, const SumArgs<ends>& args) {
   constexpr unsigned most_lanes = 4;
-  const Memory<Packing> memory(args);
-  LevelSpmmArgs of_planes = args;
+  const PlaneMemory<Packing> memory(args);
+  SumArgs<ends> of_planes = args;
   if constexpr (!Packing::packed) of_planes.x.data = reinterpret_cast<const std::uint8_t*>(memory.planes);
   of_planes.x.row_bytes = std::size_t{memory.parts} * sizeof(uint4);
-  if (memory.parts == 1) return launch_rows<Packing, 1, ends>(device, of_planes, memory.thresholds, 1);
-  if (memory.parts == 2) return launch_rows<Packing, 2, ends>(device, of_planes, memory.thresholds, 1);
+  if constexpr (ends != Ends::product) {
+    if (memory.parts == 1) return launch_rows<Packing, 1, ends>(device, of_planes, memory.thresholds, 1);
+    if (memory.parts == 2) return launch_rows<Packing, 2, ends>(device, of_planes, memory.thresholds, 1);
+  }
   launch_rows<Packing, most_lanes, ends>(device, of_planes, memory.thresholds,
                                          (memory.parts + most_lanes - 1) / most_lanes);
-}
-
-/// Calls fn.operator()<Packing, ends>() as the arguments say.
-template <class Fn>
-void dispatch(const LevelSpmmArgs& args, const Fn& fn) {
-  const auto with_ends = [&]<Ends ends>() {
-    args.x.in_planes() ? fn.template operator()<InPlanes, ends>() : fn.template operator()<FromNibbles, ends>();
-  };
-  args.epilogue.is_late() ? with_ends.template operator()<Ends::by_rows>()
-                          : with_ends.template operator()<Ends::plain>();
-}
-
-void prepare_product(const Device& device, const SumProductArgs& args) {
-  prepare<InPlanes, Ends::product>(device, args);
-}
-void add_product(const Device& device, const SumProductArgs& args) {
-  SumProductArgs of_planes = args;
-  const Memory<InPlanes> memory(args);
-  of_planes.x.row_bytes = std::size_t{memory.parts} * sizeof(uint4);
-  launch_rows<InPlanes, 4, Ends::product>(device, of_planes, memory.thresholds, 1);
 }
 
 }  // namespace
@@ -551,25 +366,14 @@ void add_product(const Device& device, const SumProductArgs& args) {
 }  // namespace level_cuda
 
 void sum_product_planes(const Device& device, const SumProductArgs& args) {
-  if (!args.prepared) level_cuda::prepare_product(device, args);
-  level_cuda::add_product(device, args);
-}
-
-void sum_product_prepare(const Cuda& backend, const SumProductArgs& args) {
-  level_cuda::prepare_product(backend.device, args);
+  if (!args.prepared) sum_product_prepare(Cuda{device}, args);
+  level_cuda::add<level_cuda::InPlanes, level_cuda::Ends::product>(device, args);
 }
 
 void level_spmm_by_planes(const Device& device, const LevelSpmmArgs& args) {
   using namespace level_cuda;
-  dispatch(args, [&]<class Packing, Ends ends>() {
-    if (!args.prepared) prepare<Packing, ends>(device, args);
-    add<Packing, ends>(device, args);
-  });
-}
-
-void level_spmm_prepare(const Cuda& backend, const LevelSpmmArgs& args) {
-  using namespace level_cuda;
-  dispatch(args, [&]<class Packing, Ends ends>() { prepare<Packing, ends>(backend.device, args); });
+  if (!args.prepared) level_spmm_prepare(Cuda{device}, args);
+  dispatch_planes(args, [&]<class Packing, Ends ends>() { add<Packing, ends>(device, args); });
 }
 
 }  // namespace bitgraph

@@ -5,6 +5,8 @@
 #pragma once
 
 #include "ops/cuda_vote_counters.cuh"
+#include "ops/spmm/levels/cuda/gather.cuh"
+#include "ops/spmm/levels/cuda/store.cuh"
 #include "ops/spmm/levels/cuda/sums.cuh"
 #include "ops/spmm/levels/planes.hpp"
 
@@ -176,5 +178,57 @@ template <unsigned Lanes, int Planes>
   });
   return join_planes<2 * Lanes>(joined);
 }
+
+namespace {
+
+constexpr unsigned threads = tuning.block_threads, warps = threads / 32;
+constexpr unsigned lengths = plane_lengths;
+static_assert(most_levels * lengths < 1U << short_planes, "a sum, and one more, fit");
+
+/// The level of a sum of a column.
+template <Ends ends>
+[[nodiscard]] __device__ int level_of_sum(const LevelSpmmArgs& args, const LevelRule& rule, const RowEnd<ends>& end,
+                                          const SumPlace& at, std::size_t column, std::uint32_t sum) {
+  const float place = at.template place<true>(static_cast<float>(sum), end.count, end.row_scale);
+  if constexpr (ends == Ends::by_rows) return LateRow<false>(args.epilogue, end.late).level(rule, place, column);
+  return rule.level(place, at.least);
+}
+
+template <Ends ends>
+[[nodiscard]] __device__ RowScales scales_of(const RowEnd<ends>& end, bool rises = true) {
+  return {end.row_scale, end.late.factor, end.late.shift, rises ? 1U : 0U};
+}
+
+/// The memory of a call, by what lies there: planes that are made of X, then thresholds.
+template <class Packing>
+struct PlaneMemory {
+  unsigned parts;
+  std::size_t items;  ///< planes that are made
+  uint4* planes;
+  Thresholds thresholds;
+
+  explicit PlaneMemory(const LevelSpmmArgs& args)
+      : parts(static_cast<unsigned>(args.x.ncols / part_columns)),
+        items(Packing::packed ? 0 : args.x.nrows * parts),
+        planes(reinterpret_cast<uint4*>(args.planes.data())) {
+    thresholds.row_words = parts * part_words;
+    thresholds.scales = reinterpret_cast<RowScales*>(planes + items);
+    thresholds.words = reinterpret_cast<std::uint32_t*>(thresholds.scales + lengths * thresholds.row_words);
+    thresholds.w = reinterpret_cast<uint4*>(thresholds.words +
+                                            std::size_t{lengths} * thresholds.row_words * plane_threshold_words);
+  }
+};
+
+/// Calls fn.operator()<Packing, ends>() as the arguments say.
+template <class Fn>
+void dispatch_planes(const LevelSpmmArgs& args, const Fn& fn) {
+  const auto with_ends = [&]<Ends ends>() {
+    args.x.in_planes() ? fn.template operator()<InPlanes, ends>() : fn.template operator()<FromNibbles, ends>();
+  };
+  args.epilogue.is_late() ? with_ends.template operator()<Ends::by_rows>()
+                          : with_ends.template operator()<Ends::plain>();
+}
+
+}  // namespace
 
 }  // namespace bitgraph::level_cuda
