@@ -69,7 +69,7 @@ __device__ void add_neighbors(Sums& sums, const Reader& read, const NodeId* cols
   constexpr unsigned portion = batch * Sets;
   constexpr unsigned loads = (portion + group - 1) / group;
   constexpr unsigned half = batch / 2;
-  static_assert(Sets == 1 || group == 32);
+  static_assert(32 % group == 0);
   const unsigned own = threadIdx.x % group;
   const unsigned set = own / Lanes;
   NodeId column[loads];
@@ -91,8 +91,8 @@ __device__ void add_neighbors(Sums& sums, const Reader& read, const NodeId* cols
     const auto read_half = [&](unsigned from) {
 #pragma unroll
       for (unsigned k = from; k < from + half; ++k) {
-        const NodeId j = Sets == 1 ? __shfl_sync(full_warp, column[k / Lanes], k % Lanes, Lanes)
-                                   : __shfl_sync(full_warp, column[k * Sets / group], set + k * Sets % group);
+        NodeId j = column[k * Sets / group];  // a lone lane has read it itself
+        if constexpr (Lanes > 1) j = __shfl_sync(full_warp, j, set + k * Sets % group, group);
         if (static_cast<int>(k * Sets) <= last) parts[k] = read(j);
       }
     };

@@ -23,6 +23,7 @@ constexpr unsigned threads = tuning.block_threads;
 constexpr unsigned warps = threads / 32;
 constexpr unsigned most_lanes = tuning.most_lanes;
 constexpr unsigned narrow_lanes = 4;  ///< that share short rows of eight bytes
+constexpr unsigned middle_lanes = 8;  ///< that share longer ones
 static_assert(tuning.warp_row_a_lane <= narrow_lanes * batch, "no short row is longer");
 
 /// What a block knows of its columns. Lanes of a set read neighbouring places; behind each unit some are left out, so
@@ -42,10 +43,10 @@ struct BlockColumns {
 };
 
 /// The rows that blocks take, longest first: hubs that blocks share, hubs that have a block, rows that have a warp,
-/// rows that a set has.
+/// rows of eight bytes that a part of a warp has, rows that a set has.
 struct RowBlocks {
-  NodeId shared_hubs = 0, hubs = 0, warp_rows = 0;  ///< where each ends in the order
-  unsigned end_of_shared = 0, end_of_hubs = 0, end_of_warps = 0;
+  NodeId shared_hubs = 0, hubs = 0, warp_rows = 0, middle_rows = 0;  ///< where each ends in the order
+  unsigned end_of_shared = 0, end_of_hubs = 0, end_of_warps = 0, end_of_middle = 0;
   unsigned rows_of_warp = 0;  ///< without an order: rows that a warp takes
 };
 
@@ -68,9 +69,11 @@ struct Kernel {
   static constexpr unsigned sets = 32 / Lanes;
   static constexpr unsigned slice = Lanes * features;               ///< columns of a block
   static constexpr bool narrow = Lanes == 1 && Levels::units == 1;  ///< rows are eight bytes
-  /// Entries from which a warp has a row, a power of two: what sets add up fits 16 bits.
+  /// Entries to which a set has a row, a power of two.
+  static constexpr std::uint32_t short_row = tuning.warp_row_a_lane * Lanes;
+  /// Entries from which a warp has a row, a power of two: what sets, or a part of a warp, add up fits 16 bits.
   static constexpr std::uint32_t warp_row =
-      std::min<std::uint32_t>(tuning.warp_row_a_lane * Lanes, std::bit_floor(Levels::most_neighbors));
+      std::min<std::uint32_t>(narrow ? tuning.narrow_warp_row : short_row, std::bit_floor(Levels::most_neighbors));
   /// Entries of a row that a warp has on their way at a time.
   static constexpr std::uint32_t warp_round = batch * sets;
   static_assert(tuning.most_rounds * warp_round <= Levels::most_neighbors * sets &&
@@ -244,6 +247,22 @@ struct Kernel {
         [&](NodeId row, const auto& value_of) { put_narrow_values(row, value_of); });
   }
 
+  /// Longer rows of eight levels: eight lanes share a row, and one of them stores it. Calls wait() once.
+  template <class Wait>
+  __device__ void take_middle_row(const TakenRow& taken, const Wait& wait) {
+    Levels sums;
+    add_neighbors<1, middle_lanes>(sums, read, taken.columns, taken.n, 0, batch * middle_lanes, wait);
+#pragma unroll
+    for (std::uint32_t& pair : sums.pair) {
+      for (unsigned apart = 1; apart < middle_lanes; apart *= 2) pair += __shfl_xor_sync(full_warp, pair, apart);
+    }
+    const TakenRow kept = threadIdx.x % middle_lanes == 0 ? taken : TakenRow(args, no_row);
+    const End end(args, kept);
+    write<1>(
+        0, 0, [&](unsigned) { return end; }, [&](unsigned) { return sums.unit(0); },
+        [&](NodeId row, const auto& value_of) { put_narrow_values(row, value_of); });
+  }
+
   /// Values of rows of up to eight columns, each lane with a row, or none. Eight lanes store those of a row together,
   /// since rows that follow each other in the order lie far apart.
   template <class ValueOf>
@@ -327,11 +346,17 @@ struct Kernel {
       const std::size_t place = std::size_t{block - blocks.end_of_hubs} * warps + threadIdx.x / 32;
       return take_warp_row(row_at(blocks.hubs + place, blocks.warp_rows), bring);
     }
-    const std::size_t first = std::size_t{block - blocks.end_of_warps} * threads;
     if constexpr (narrow) {
-      take_narrow_rows(blocks.warp_rows + first + threadIdx.x / 32 * 32, bring);
+      if (block < blocks.end_of_middle) {
+        const std::size_t place = std::size_t{block - blocks.end_of_warps} * threads + threadIdx.x;
+        return take_middle_row(row_at(blocks.warp_rows + place / middle_lanes, blocks.middle_rows), bring);
+      }
+    }
+    const std::size_t first = std::size_t{block - blocks.end_of_middle} * threads;
+    if constexpr (narrow) {
+      take_narrow_rows(blocks.middle_rows + first + threadIdx.x / 32 * 32, bring);
     } else {
-      take_short_row(row_at(blocks.warp_rows + (first + threadIdx.x) / Lanes, args.a.nrows), bring);
+      take_short_row(row_at(blocks.middle_rows + (first + threadIdx.x) / Lanes, args.a.nrows), bring);
     }
   }
 
@@ -399,10 +424,13 @@ void launch(const Device& device, const SumArgs<ends>& args, unsigned slices) {
     if (!Made::multiplies && args.a.longest_row >= shared_row)
       blocks.shared_hubs = std::min(blocks.hubs, rows_from(shared_row));
     blocks.warp_rows = std::max(blocks.hubs, rows_from(Made::warp_row));
+    blocks.middle_rows = Made::narrow ? std::max(blocks.warp_rows, rows_from(Made::short_row)) : blocks.warp_rows;
     blocks.end_of_shared = blocks.shared_hubs * Made::hub_slices;
     blocks.end_of_hubs = blocks.end_of_shared + blocks.hubs - blocks.shared_hubs;
     blocks.end_of_warps = blocks.end_of_hubs + blocks_of(blocks.warp_rows - blocks.hubs, warps);
-    count = blocks.end_of_warps + blocks_of(std::size_t{args.a.nrows - blocks.warp_rows} * Lanes, threads);
+    blocks.end_of_middle =
+        blocks.end_of_warps + blocks_of(std::size_t{blocks.middle_rows - blocks.warp_rows} * middle_lanes, threads);
+    count = blocks.end_of_middle + blocks_of(std::size_t{args.a.nrows - blocks.middle_rows} * Lanes, threads);
   } else {
     blocks.rows_of_warp = sets;
     while (blocks.rows_of_warp > 1 && args.a.nrows < blocks.rows_of_warp * tuning.busy_warps) blocks.rows_of_warp /= 2;
