@@ -17,7 +17,7 @@ struct CudaLevelSpmmTuning {
   unsigned most_lanes = 8;   ///< that have a row of X: of 64 or 128 bytes; wider rows go in slices
   // Rows in order.
   std::uint32_t warp_row_a_lane = 32;   ///< entries for each lane of a set from which a warp has a row, a power of two
-  std::uint32_t narrow_warp_row = 256;  ///< the same of rows of eight bytes
+  std::uint32_t narrow_warp_row = 256;  ///< entries from which a warp has a row of eight bytes
   /// Rounds of loads of a warp from which a row is a hub: one for so many bytes that all entries gather, within bounds.
   EdgeOffset round_bytes = 10'000'000;
   EdgeOffset least_rounds = 8;
