@@ -241,7 +241,8 @@ __global__ void __launch_bounds__(threads, 1)
   trigger_dependent_launch();
   wait_for_previous_kernel();
   __syncthreads();
-  const unsigned group = threadIdx.x / group_threads;
+  // By a shuffle, so that the compiler knows that a warp has one group: places that follow from it are uniform then.
+  const unsigned group = __shfl_sync(full_warp, threadIdx.x / group_threads, 0);
   if (group < groups) {
     take_registers();
     kernel.bring_pairs();
