@@ -126,6 +126,8 @@ std::string check_concat(const Program& p, const Operator& op) {
   for (const ValueId v : op.inputs) {
     columns += p.value(v).columns;
     if (signs(p, v) != signs(p, op.inputs[0])) return "puts signs and numbers side by side";
+    if (p.value(v).is_levels() != p.value(op.output()).is_levels())
+      return "makes levels of numbers, or numbers of levels";
   }
   const std::size_t out = p.value(op.output()).columns;
   return op.kind != Kind::concat || columns == out ? "" : fmt::format("makes {} columns of {}", out, columns);

@@ -2,8 +2,10 @@
 // Columns side by side at every offset, on every backend.
 #include "support/cuda_device.hpp"
 #include "support/everywhere.hpp"
+#include "support/random_levels.hpp"
 #include "support/random_matrices.hpp"
 
+#include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/ops/concat.hpp>
 
 #include <gtest/gtest.h>
@@ -94,6 +96,65 @@ TEST(ConcatCuda, Floats) {
   BITGRAPH_REQUIRE_CUDA();
   check<Floats>(*test::cuda_device(), 517);
   check<Floats>(*test::cuda_device(), 0);
+}
+
+/// Parts of whole words but for the last one, on the scale of the output.
+void check_levels(const Device& device, std::size_t nrows) {
+  const auto check = [&](int bits, LevelPacking packing, const std::vector<std::size_t>& widths) {
+    SCOPED_TRACE(std::to_string(bits) + " bits, parts " + testing::PrintToString(widths));
+    std::vector<QuantizedMatrix> parts, there;
+    std::vector<const QuantizedMatrix*> pointers;
+    std::size_t ncols = 0;
+    there.reserve(widths.size());
+    for (const std::size_t width : widths) {
+      parts.push_back(test::random_levels(nrows, width, bits, parts.size()));
+      there.push_back(to_packing(parts.back(), packing).to(device));
+      pointers.push_back(&there.back());
+      ncols += width;
+    }
+    QuantizedMatrix out = to_packing(test::random_levels(nrows, ncols, bits, 99), packing).to(device);
+    out.set_scale(test::random_scale(ScaleExtent::tensor, 1, true, 5).to(device));
+    concat_into(out, std::span<const QuantizedMatrix* const>(pointers));
+    EXPECT_EQ(out.scale().extent, ScaleExtent::tensor) << "the scale stays";
+    const DenseMatrix<std::uint32_t> levels = to_levels(to_packing(out.to(Device{}), LevelPacking::places));
+    std::size_t first = 0;
+    for (const QuantizedMatrix& p : parts) {
+      for (std::size_t i = 0; i < nrows; ++i) {
+        for (std::size_t j = 0; j < p.ncols(); ++j) ASSERT_EQ(levels(i, first + j), p.level(i, j)) << i << ", " << j;
+      }
+      first += p.ncols();
+    }
+  };
+  for (const int bits : {1, 2, 3, 4, 7, 8, 11, 16}) {
+    check(bits, LevelPacking::places, {16, 32});
+    check(bits, LevelPacking::places, {64, 16, 37});
+    check(bits, LevelPacking::places, {5});
+  }
+  check(2, LevelPacking::planes, {64, 128, 64});
+  check(2, LevelPacking::planes, {64, 70});
+}
+
+TEST(Concat, LevelsOfEveryPacking) {
+  test::with_thread_counts([](const Device& device) { check_levels(device, 37); });
+  check_levels(Device{}, 0);
+}
+
+TEST(ConcatCuda, LevelsOfEveryPacking) {
+  BITGRAPH_REQUIRE_CUDA();
+  check_levels(*test::cuda_device(), 517);
+}
+
+TEST(Concat, ErrorsNameTheLevelsThatDoNotFit) {
+  const auto of = [](std::size_t columns, int bits) { return QuantizedMatrix(2, columns, bits); };
+  QuantizedMatrix out = of(48, 4);
+  test::expect_usage_error([&] { concat_into(out, of(32, 4), of(16, 8)); },
+                           "part 1 has levels of 8 bits, the output of 4");
+  test::expect_usage_error([&] { concat_into(out, of(40, 4), of(8, 4)); },
+                           "the 40 columns of levels of part 0 end within a word of 64 bits");
+  EXPECT_TRUE(levels_fill_words(48, 4));
+  EXPECT_FALSE(levels_fill_words(40, 4));
+  EXPECT_TRUE(levels_fill_words(8, 8));
+  EXPECT_FALSE(levels_fill_words(96, 2, LevelPacking::planes));
 }
 
 TEST(Concat, TwoInOneCall) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that take each node by itself: quantize, product, add, relu, concat.
+#include <bitgraph/formats/quantized_matrix.hpp>
 #include <bitgraph/ops/add.hpp>
 #include <bitgraph/ops/binarize.hpp>
 #include <bitgraph/ops/concat.hpp>
@@ -182,14 +183,18 @@ void run_relu(Runtime& at, const Operator& op, Prepared&) { relu(copied_input(at
 void run_tanh(Runtime& at, const Operator& op, Prepared&) { tanh(copied_input(at, op)); }
 
 void run_concat(Runtime& at, const Operator& op, Prepared&) {
-  if (at.makes_bits(op.output())) {
-    std::array<const Bits*, most_concat_parts> parts{};
-    for (std::size_t p = 0; p < op.inputs.size(); ++p) parts[p] = &at.bits_in(op.inputs[p]);
-    concat_into<Bits>(at.bits(op.output()), std::span(parts).first(op.inputs.size()));
+  const auto join = [&]<class X>(X& out, const auto& part_of) {
+    std::array<const X*, most_concat_parts> parts{};
+    for (std::size_t p = 0; p < op.inputs.size(); ++p) parts[p] = &part_of(op.inputs[p]);
+    concat_into<X>(out, std::span(parts).first(op.inputs.size()));
+  };
+  const ValueId made = op.output();
+  if (at.makes_bits(made)) {
+    join(at.bits(made), [&](ValueId v) -> const Bits& { return at.bits_in(v); });
+  } else if (at.makes_levels(made)) {
+    join(at.levels(made), [&](ValueId v) -> const QuantizedMatrix& { return at.levels_in(v); });
   } else {
-    std::array<const Floats*, most_concat_parts> parts{};
-    for (std::size_t p = 0; p < op.inputs.size(); ++p) parts[p] = &at.floats_in(op.inputs[p]);
-    concat_into<Floats>(at.floats(op.output()), std::span(parts).first(op.inputs.size()));
+    join(at.floats(made), [&](ValueId v) -> const Floats& { return at.floats_in(v); });
   }
 }
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::array simple_passes{
     Pass{"share", [](Program& program, const PassContext&) { share(program); }},
     Pass{"fold activations", [](Program& program, const PassContext&) { fold_activations(program); }},
+    Pass{"quantize before joining", [](Program& program, const PassContext&) { quantize_before_joining(program); }},
     Pass{"epilogues of levels", [](Program& program, const PassContext&) { make_levels_early(program); }},
     Pass{"sequence", sequence},
     Pass{"join rows", join_rows},

@@ -38,6 +38,9 @@ void apply_precision(Program& program, std::span<const Precision> forms);
 /// of each row where products of levels are all that reads them; else floats.
 [[nodiscard]] NumberFormat format_of_features(const Program& program, std::span<const Precision> forms);
 
+/// Of values that stand side by side and then become levels, each becomes levels first.
+void quantize_before_joining(Program& program);
+
 /// A product or a sum of levels whose result is quantized, rectified or both does so in its epilogue (QGTC, section
 /// 4.5).
 void make_levels_early(Program& program);
