@@ -75,9 +75,10 @@ DenseMatrix<float> logits_without(std::string_view pass, const Model& model, con
   return runtime.result().to(Device());
 }
 
-Model some_model(Architecture architecture, const Precision& precision, const Dataset& data) {
+Model some_model(Architecture architecture, const Precision& precision, const Dataset& data, std::size_t width = hidden,
+                 bool jumping_knowledge = false) {
   const Precision trained = precision.has_levels() ? Precision::real : precision;
-  Model model = random_model(architecture, trained, data.num_features(), hidden, 5, 2, 7);
+  Model model = random_model(architecture, trained, data.num_features(), width, 5, 2, 7, jumping_knowledge);
   return precision.has_levels() ? quantize(model, data, {.precision = precision}) : std::move(model);
 }
 
@@ -141,6 +142,34 @@ TEST(Passes, KeepTheLogits) {
           const auto apart = logits_without("place", model, data, device, parts);
           EXPECT_TRUE(std::equal(apart.values().begin(), apart.values().end(), all.values().begin()))
               << "values that share memory spoil one another";
+        }
+      }
+    }
+  }
+}
+
+/// Widths that fill words. The number of joined levels says whether the pass did anything. A product that makes levels
+/// rounds otherwise than `quantize`, so a level of 16 bits may turn.
+TEST(Passes, LayersThatBecomeLevelsBeforeTheyStandSideBySideKeepTheLogits) {
+  const Dataset data = some_graph();
+  constexpr std::string_view pass = "quantize before joining";
+  for (const Architecture architecture : all_architectures()) {
+    for (const char* const name : {"w2a2", "w4a4", "w8a8", "w16a16"}) {
+      SCOPED_TRACE(std::string(to_string(architecture)) + " " + name);
+      const Model model = some_model(architecture, precision_from_string(name), data, 96, true);
+      for (const Device& device : devices()) {
+        for (const std::size_t parts : {1, 3}) {
+          std::size_t joined = 0;
+          const auto count = [&](Program& program) {
+            joined = static_cast<std::size_t>(std::ranges::count_if(program.operators, [&](const Operator& op) {
+              return op.kind == OperatorKind::concat && program.value(op.output()).is_levels();
+            }));
+          };
+          const auto all = logits_without("", model, data, device, parts, count);
+          EXPECT_EQ(joined, 1U);
+          const auto without = logits_without(pass, model, data, device, parts, count);
+          EXPECT_EQ(joined, 0U);
+          EXPECT_LT(test::distance(without, all), 1e-3F);
         }
       }
     }
