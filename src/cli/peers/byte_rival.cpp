@@ -89,6 +89,10 @@ class Bytes final : public ByteRival {
     double least = std::numeric_limits<double>::infinity();
     for (const Found& found : named_by_heuristic()) {
       const Algorithm before = std::exchange(algorithm_, found.algorithm);
+      if (status_of_product(out, a, x) != 0) {  // the heuristic names ways that are refused, too
+        algorithm_ = before;
+        continue;
+      }
       const Timing timing{.repeats = 5, .limit = 0.2, .batch = 1e-3};
       const double seconds = measure(
                                  timing, [&](int) { multiply(out, a, x); }, [&] { device_.synchronize(); })
@@ -103,16 +107,21 @@ class Bytes final : public ByteRival {
   }
 
   void multiply(DenseMatrix<std::int32_t>& out, const Buffer<std::int8_t>& a, const Buffer<std::int8_t>& x) override {
-    const std::int32_t one = 1, zero = 0;
-    std::int32_t* const sums = out.values().data();
-    require_success(call_.multiply(library_.get(), operation_.get(), &one, x.data(), x_.get(), a.data(), a_.get(),
-                                   &zero, sums, out_.get(), sums, out_.get(), &algorithm_, workspace_.data(),
-                                   workspace_.size(), device_.stream()),
-                    "cublasLtMatmul");
+    require_success(status_of_product(out, a, x), "cublasLtMatmul");
   }
 
  private:
   static constexpr int bytes = 3, whole_numbers = 10;  // cudaDataType_t: CUDA_R_8I, CUDA_R_32I
+
+  /// Of the way that is chosen.
+  [[nodiscard]] Status status_of_product(DenseMatrix<std::int32_t>& out, const Buffer<std::int8_t>& a,
+                                         const Buffer<std::int8_t>& x) {
+    const std::int32_t one = 1, zero = 0;
+    std::int32_t* const sums = out.values().data();
+    return call_.multiply(library_.get(), operation_.get(), &one, x.data(), x_.get(), a.data(), a_.get(), &zero, sums,
+                          out_.get(), sums, out_.get(), &algorithm_, workspace_.data(), workspace_.size(),
+                          device_.stream());
+  }
 
   [[nodiscard]] Handle layout(int type, std::size_t rows, std::size_t columns) const {
     Handle made = nullptr;
