@@ -89,7 +89,7 @@ class Bytes final : public ByteRival {
     double least = std::numeric_limits<double>::infinity();
     for (const Found& found : named_by_heuristic()) {
       const Algorithm before = std::exchange(algorithm_, found.algorithm);
-      if (status_of_product(out, a, x) != 0) {  // the heuristic names ways that are refused, too
+      if (status_of_product(out, a, x) != 0) {  // the heuristic may name ways that are refused
         algorithm_ = before;
         continue;
       }

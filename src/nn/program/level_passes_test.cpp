@@ -14,15 +14,6 @@ using Forms = std::vector<Precision>;
 const Precision w8a4m2 = Precision::of_levels(8, 4, 2);
 const Forms two_forms{w8a4m2, w8a4m2.of_last_layer()};
 
-/// As compile() brings it to the pass.
-Program quantized(Program program, const Forms& forms) {
-  apply_precision(program, forms);
-  share(program);
-  fold_activations(program);
-  remove_dead(program);
-  return program;
-}
-
 std::string with_epilogues(Program program) {
   make_levels_early(program);
   program.validate();
@@ -30,7 +21,7 @@ std::string with_epilogues(Program program) {
 }
 
 TEST(LevelsPass, QuantizesWhatIsMultipliedAndWhatIsAddedUp) {
-  const Program program = quantized(test::two_layers(Aggregation::symmetric, false), two_forms);
+  const Program program = test::in_forms(test::two_layers(Aggregation::symmetric, false), two_forms);
   EXPECT_EQ(to_text(program),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Int layer 0 (%0) : 64 x float32\n"
@@ -51,7 +42,7 @@ TEST(LevelsPass, QuantizesWhatIsMultipliedAndWhatIsAddedUp) {
 
 TEST(LevelsPass, QuantizesProductsAlone) {
   const Precision products = Precision::of_levels(4, 4, 32);
-  EXPECT_EQ(to_text(quantized(test::two_layers(Aggregation::mean, false), {products, products})),
+  EXPECT_EQ(to_text(test::in_forms(test::two_layers(Aggregation::mean, false), {products, products})),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Int layer 0 (%0) : 64 x float32\n"
             "%2 = BSpMM.FBF layer 0 (%1) : 64 x float32\n"
@@ -64,7 +55,7 @@ TEST(LevelsPass, QuantizesProductsAlone) {
 
 TEST(LevelsPass, QuantizesSumsAlone) {
   const Precision sums = Precision::of_levels(32, 32, 8);
-  EXPECT_EQ(to_text(quantized(test::two_layers(Aggregation::mean, false), {sums, Precision::real})),
+  EXPECT_EQ(to_text(test::in_forms(test::two_layers(Aggregation::mean, false), {sums, Precision::real})),
             "%0 = features : 100 x float32\n"
             "%1 = MM layer 0 (%0) : 64 x float32\n"
             "%2 = to_bit layer 0 (%1) : 64 x levels8*column+offset\n"
@@ -76,7 +67,7 @@ TEST(LevelsPass, QuantizesSumsAlone) {
 }
 
 TEST(LevelEpilogues, OfAGcnLayerTakeInTheFactorTheReluAndTheLevels) {
-  Program program = quantized(test::two_layers(Aggregation::symmetric, false), two_forms);
+  Program program = test::in_forms(test::two_layers(Aggregation::symmetric, false), two_forms);
   EXPECT_EQ(with_epilogues(program),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Bit layer 0 (%0) : 64 x levels2*column+offset\n"
@@ -95,7 +86,7 @@ TEST(LevelEpilogues, OfAGcnLayerTakeInTheFactorTheReluAndTheLevels) {
 
 /// The node's own product adds the sum over neighbours, which stays floats.
 TEST(LevelEpilogues, OfASageLayerTakeInTheAddition) {
-  Program program = quantized(test::two_layers(Aggregation::mean, true), two_forms);
+  Program program = test::in_forms(test::two_layers(Aggregation::mean, true), two_forms);
   EXPECT_EQ(with_epilogues(program),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Bit layer 0 (%0) : 64 x levels2*column+offset\n"
@@ -117,7 +108,7 @@ TEST(LevelEpilogues, OfAnAdditionMakeNoMessages) {
     const ValueId x = build.features();
     const ValueId sum = build.aggregate(build.product(x, WeightOf::neighbor, 64), Aggregation::mean);
     const ValueId both = build.add(sum, build.product(x, WeightOf::root, 64));
-    EXPECT_EQ(with_epilogues(quantized(build.finish(build.aggregate(both, aggregation)), {w8a4m2})),
+    EXPECT_EQ(with_epilogues(test::in_forms(build.finish(build.aggregate(both, aggregation)), {w8a4m2})),
               "%0 = features : 100 x levels4*row+offset\n"
               "%1 = bitMM2Bit layer 0 (%0) : 64 x levels2*column+offset\n"
               "%2 = bitMM2Int, sparse layer 0 (%1) : 64 x float32\n"
@@ -130,8 +121,8 @@ TEST(LevelEpilogues, OfAnAdditionMakeNoMessages) {
 
 /// The rows of sums grow with the number of neighbours, and so do the steps of their levels.
 TEST(LevelEpilogues, OfSumsMakeLevelsByDegree) {
-  Program program = quantized(test::two_layers(Aggregation::sum_with_self, false),
-                              {w8a4m2.with_input_by_degree(), w8a4m2.with_input_by_degree().of_last_layer()});
+  Program program = test::in_forms(test::two_layers(Aggregation::sum_with_self, false),
+                                   {w8a4m2.with_input_by_degree(), w8a4m2.with_input_by_degree().of_last_layer()});
   EXPECT_FALSE(program.value(0).by_degree()) << "features have steps of their own";
   EXPECT_EQ(with_epilogues(program),
             "%0 = features : 100 x levels4*row+offset\n"
@@ -154,7 +145,7 @@ TEST(LevelEpilogues, OfProductsMakeLevelsByDegree) {
   build.begin_layer(2);
   x = build.aggregate(build.product(x, WeightOf::neighbor, 7), Aggregation::sum_with_self);
   const Precision form = w8a4m2.with_input_by_degree();
-  Program program = quantized(build.finish(x), {form, form, form});
+  Program program = test::in_forms(build.finish(x), {form, form, form});
   make_levels_early(program);
   program.validate();
   for (const Operator& op : program.operators) EXPECT_NE(op.kind, OperatorKind::quantize) << to_text(program);
@@ -171,13 +162,13 @@ Program one_layer(BiasOf bias, bool relu, Aggregation aggregation) {
 }
 
 TEST(LevelEpilogues, AProductWithABiasTakesNoFactor) {
-  EXPECT_EQ(with_epilogues(quantized(one_layer(BiasOf::weight, false, Aggregation::symmetric), {w8a4m2})),
+  EXPECT_EQ(with_epilogues(test::in_forms(one_layer(BiasOf::weight, false, Aggregation::symmetric), {w8a4m2})),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Int layer 0 (%0) : 8 x float32\n"
             "%2 = to_bit layer 0 (%1) : 8 x levels2*column+offset\n"
             "%3 = bitMM2Int, sparse layer 0 (%2) : 8 x float32\n"
             "result %3\n");
-  EXPECT_EQ(with_epilogues(quantized(one_layer(BiasOf::weight, false, Aggregation::sum), {w8a4m2})),
+  EXPECT_EQ(with_epilogues(test::in_forms(one_layer(BiasOf::weight, false, Aggregation::sum), {w8a4m2})),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Bit layer 0 (%0) : 8 x levels2*column+offset\n"
             "%2 = bitMM2Int, sparse layer 0 (%1) : 8 x float32\n"
@@ -189,7 +180,7 @@ TEST(LevelEpilogues, HaveOneActivationAndLevelsBehindIt) {
   ValueId x = build.tanh(build.aggregate(build.product(build.features(), WeightOf::neighbor, 8), Aggregation::sum));
   build.begin_layer(1);
   x = build.relu(build.tanh(build.product(x, WeightOf::neighbor, 5)));
-  Program program = quantized(build.finish(x), {w8a4m2, w8a4m2.of_last_layer()});
+  Program program = test::in_forms(build.finish(x), {w8a4m2, w8a4m2.of_last_layer()});
   EXPECT_EQ(with_epilogues(program),
             "%0 = features : 100 x levels4*row+offset\n"
             "%1 = bitMM2Bit layer 0 (%0) : 8 x levels2*column+offset\n"
@@ -203,7 +194,7 @@ TEST(LevelEpilogues, HaveOneActivationAndLevelsBehindIt) {
 }
 
 TEST(LevelEpilogues, AProductWithABiasIsStillRectified) {
-  Program program = quantized(one_layer(BiasOf::weight, true, Aggregation::symmetric), {w8a4m2});
+  Program program = test::in_forms(one_layer(BiasOf::weight, true, Aggregation::symmetric), {w8a4m2});
   make_levels_early(program);
   ASSERT_EQ(program.operators.size(), 3U);
   EXPECT_EQ(program.operators[0].activation, Activation::relu);
@@ -215,7 +206,7 @@ TEST(LevelEpilogues, AValueWithTwoReadersIsNotFolded) {
   ProgramBuilder build(100);
   const ValueId product = build.product(build.features(), WeightOf::neighbor, 8);
   const ValueId sum = build.aggregate(product, Aggregation::sum);
-  const Program program = quantized(build.finish(build.add(sum, product)), {w8a4m2});
+  const Program program = test::in_forms(build.finish(build.add(sum, product)), {w8a4m2});
   EXPECT_EQ(with_epilogues(program), to_text(program));
 }
 
@@ -235,7 +226,7 @@ TEST(LevelEpilogues, TheResultIsNotFoldedIntoWhatReadsIt) {
 TEST(LevelEpilogues, ProductsOfFloatsAndSignsAreLeftAlone) {
   const Precision sums = Precision::of_levels(32, 32, 8);
   for (const Forms& forms : {Forms{sums, sums}, Forms{Precision::real, Precision::real}}) {
-    const Program program = quantized(test::two_layers(Aggregation::symmetric, false), forms);
+    const Program program = test::in_forms(test::two_layers(Aggregation::symmetric, false), forms);
     const std::string text = with_epilogues(program);
     EXPECT_EQ(text.find("bitMM2Bit layer"), std::string::npos) << text;
     EXPECT_NE(text.find("MM layer 0"), std::string::npos) << text;
@@ -321,14 +312,14 @@ TEST(LevelsPass, TheLastOperatorStoresItsRowsInTheCallersOrder) {
     return paper_name(program, program.operators.back());
   };
   const Precision products = Precision::of_levels(4, 4, 32);
-  Program sums = quantized(test::two_layers(Aggregation::symmetric, false), two_forms);
+  Program sums = test::in_forms(test::two_layers(Aggregation::symmetric, false), two_forms);
   EXPECT_EQ(last_of(sums), "bitMM2Int, sparse + REORDER");
   sums.operators.back().by_parts = true;
   EXPECT_EQ(last_of(sums), "REORDER");
-  EXPECT_EQ(last_of(quantized(test::two_layers(Aggregation::none, false), {products, products})),
+  EXPECT_EQ(last_of(test::in_forms(test::two_layers(Aggregation::none, false), {products, products})),
             "bitMM2Int + REORDER");
-  EXPECT_EQ(last_of(quantized(test::two_layers(Aggregation::mean, false), {products, products})), "REORDER");
-  EXPECT_EQ(last_of(quantized(test::two_layers(Aggregation::mean, true), two_forms)), "REORDER");
+  EXPECT_EQ(last_of(test::in_forms(test::two_layers(Aggregation::mean, false), {products, products})), "REORDER");
+  EXPECT_EQ(last_of(test::in_forms(test::two_layers(Aggregation::mean, true), two_forms)), "REORDER");
   EXPECT_EQ(last_of(test::two_layers(Aggregation::mean, false)), "REORDER");
 }
 

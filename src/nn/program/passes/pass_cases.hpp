@@ -17,6 +17,15 @@ inline Program two_layers(Aggregation aggregation, bool root, bool concatenates 
   return program_of(with_last, true);
 }
 
+/// As compile() brings a program to the passes of levels.
+inline Program in_forms(Program program, const std::vector<Precision>& of_layers) {
+  apply_precision(program, of_layers);
+  share(program);
+  fold_activations(program);
+  remove_dead(program);
+  return program;
+}
+
 inline InferenceOptions forms(std::vector<Precision> of_layers) {
   InferenceOptions options;
   options.forms = std::move(of_layers);

@@ -17,12 +17,7 @@ Program joined(Precision precision, std::size_t first = 64, std::size_t second =
   const LayerShape layers[] = {{Aggregation::mean, true, 100, first},
                                {Aggregation::mean, true, first, second},
                                {Aggregation::none, false, first + second, 7}};
-  Program program = program_of(layers, true);
-  apply_precision(program, std::vector<Precision>(3, precision));
-  share(program);
-  fold_activations(program);
-  remove_dead(program);
-  return program;
+  return test::in_forms(program_of(layers, true), std::vector<Precision>(3, precision));
 }
 
 std::string behind_the_pass(Program program) {

@@ -196,6 +196,15 @@ struct Kernel {
     }
   }
 
+  /// Neighbouring lanes have parts of the sums; afterwards each has them all.
+  template <unsigned Sharing>
+  static __device__ void join_pairs(Levels& sums) {
+#pragma unroll
+    for (std::uint32_t& pair : sums.pair) {
+      for (unsigned apart = 1; apart < Sharing; apart *= 2) pair += __shfl_xor_sync(full_warp, pair, apart);
+    }
+  }
+
   /// Short rows of eight levels: a lane for each would read columns far from those of the next lane. Four lanes share
   /// a row, four rows after one another, and each lane stores one of them. Calls wait() once.
   template <class Wait>
@@ -234,10 +243,7 @@ struct Kernel {
       };
       add_half(0);
       if (any_longer) add_half(batch / 2);
-#pragma unroll
-      for (std::uint32_t& pair : sums.pair) {
-        for (unsigned apart = 1; apart < narrow_lanes; apart *= 2) pair += __shfl_xor_sync(full_warp, pair, apart);
-      }
+      join_pairs<narrow_lanes>(sums);
       sums.separate();
       if (own == r) kept = sums.unit(0), kept_row = taken[r];
     }
@@ -252,10 +258,7 @@ struct Kernel {
   __device__ void take_middle_row(const TakenRow& taken, const Wait& wait) {
     Levels sums;
     add_neighbors<1, middle_lanes>(sums, read, taken.columns, taken.n, 0, batch * middle_lanes, wait);
-#pragma unroll
-    for (std::uint32_t& pair : sums.pair) {
-      for (unsigned apart = 1; apart < middle_lanes; apart *= 2) pair += __shfl_xor_sync(full_warp, pair, apart);
-    }
+    join_pairs<middle_lanes>(sums);
     const TakenRow kept = threadIdx.x % middle_lanes == 0 ? taken : TakenRow(args, no_row);
     const End end(args, kept);
     write<1>(
@@ -346,14 +349,12 @@ struct Kernel {
       const std::size_t place = std::size_t{block - blocks.end_of_hubs} * warps + threadIdx.x / 32;
       return take_warp_row(row_at(blocks.hubs + place, blocks.warp_rows), bring);
     }
+    const std::size_t first = std::size_t{block - blocks.end_of_middle} * threads;
     if constexpr (narrow) {
       if (block < blocks.end_of_middle) {
         const std::size_t place = std::size_t{block - blocks.end_of_warps} * threads + threadIdx.x;
         return take_middle_row(row_at(blocks.warp_rows + place / middle_lanes, blocks.middle_rows), bring);
       }
-    }
-    const std::size_t first = std::size_t{block - blocks.end_of_middle} * threads;
-    if constexpr (narrow) {
       take_narrow_rows(blocks.middle_rows + first + threadIdx.x / 32 * 32, bring);
     } else {
       take_short_row(row_at(blocks.middle_rows + (first + threadIdx.x) / Lanes, args.a.nrows), bring);
